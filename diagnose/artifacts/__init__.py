@@ -1,0 +1,1 @@
+"""Readers of file formats: each knows one artifact kind and nothing of metrics or signatures."""

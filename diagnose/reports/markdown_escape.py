@@ -1,0 +1,64 @@
+r"""Untrusted text in GitHub-flavoured Markdown: shown literally, linking nothing, notifying nobody.
+
+Rules used: GFM spec 0.29 (backslash escapes 6.1, entities 6.2, code spans 6.3, tables 4.10: `|` is
+split before code spans are seen, autolinks 6.9). GitHub turns `@name`, `#123` and `:name:` of the
+finished page into links and pictures outside code; a zero-width space (written as an entity) after
+the sign prevents it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from diagnose.reports.names import visible
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()!~$^])")
+_ENTITY = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", '"': "&quot;"}
+_GAP = "&#8203;"
+_PLAIN = re.compile(r"[^`<>|&\\]*")
+_LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9./_~%#?=+-]*)?")
+
+
+def text(words: str) -> str:
+    """Prose on one line: no markup, no HTML, no link, no mention."""
+    out = re.sub(r'[&<>|"]', lambda m: _ENTITY[m[0]], visible(words))
+    out = _SPECIAL.sub(r"\\\1", out)
+    out = re.sub(r"[@#](?=[\w&\\/-])|:(?=[/\w+-])|(?<=[wW])\.|(?i:\bGH)(?=-\d)", lambda m: m[0] + _GAP, out)
+    # A sign that begins a block (heading, list, rule, quote) counts only at the start of a line.
+    return re.sub(r"^(\s*)([-+#=]|\d+(?=[.)]))", lambda m: m[1] + _first(m[2]), out)
+
+
+def code(words: str) -> str:
+    """A name, path or command, literally. Markdown's own code span where nothing in it can end it."""
+    words = visible(words)
+    if not words.strip():
+        return ""
+    if _PLAIN.fullmatch(words):
+        return f"`{words}`"
+    inner = re.sub(r'[&<>|"]', lambda m: _ENTITY[m[0]], words)
+    inner = re.sub(r"[\\`*_{}\[\]()!~$^:@#./-]", lambda m: f"&#{ord(m[0])};", inner)
+    return f"<code>{inner}</code>"
+
+
+def fence(lines: list[str]) -> str:
+    """A fenced block of lines that are already visible text; the fence is longer than any inside."""
+    body = "\n".join(lines)
+    longest = max((len(m) for m in re.findall(r"`+", body)), default=0)
+    marks = "`" * max(3, longest + 1)
+    return f"{marks}text\n{body}\n{marks}"
+
+
+def link(words: str, url: str) -> str:
+    """A link if the address is plain https; else both as text."""
+    if _LINK.fullmatch(url):
+        return f"[{text(words)}](<{url}>)" if words else f"<{url}>"
+    return " ".join(x for x in (text(words), code(url)) if x)
+
+
+def comment(words: str) -> str:
+    """An HTML comment that its content cannot end."""
+    return f"<!-- {re.sub('-{2,}|[<>]', ' ', visible(words))} -->"
+
+
+def _first(sign: str) -> str:
+    return sign + _GAP if sign.isdigit() else f"&#{ord(sign)};"
