@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from diagnose.artifacts import nsys_facts, sqlite_file
-from diagnose.artifacts.base import Line, Row
+from diagnose.artifacts.base import Row
 from diagnose.artifacts.nsys_facts import TraceFacts
 from diagnose.artifacts.nsys_sqlite import NsysExport
 from diagnose.artifacts.text import read_text
@@ -41,7 +41,13 @@ class Case:
             thread.join()
             old = self.inputs[index]
             self.inputs[index] = Input(
-                old.path, old.kind, digest[0] if digest else "", old.bytes, old.rows, old.problems, old.readable
+                old.path,
+                old.kind,
+                digest[0] if digest else "",
+                old.bytes,
+                old.rows,
+                old.problems,
+                old.readable,
             )
         self._hashing.clear()
 
@@ -68,7 +74,9 @@ def collect(paths: Sequence[Path], *, hash_inputs: bool = True) -> Case:
             _add(case, path, hash_inputs)
         except InputError as error:
             case.errors.append(error)
-            case.inputs.append(Input(str(path), "unreadable", "", _size(path), 0, (error.message,), readable=False))
+            case.inputs.append(
+                Input(str(path), "unreadable", "", _size(path), 0, (error.message,), readable=False)
+            )
     if not any(one.readable for one in case.inputs):
         case.close()
         if len(case.errors) == 1:
@@ -76,7 +84,8 @@ def collect(paths: Sequence[Path], *, hash_inputs: bool = True) -> Case:
         if case.errors:
             listed = "; ".join(str(e) for e in case.errors[:5])
             raise InputError(
-                f"none of {len(case.errors)} files can be read: {listed}", hint="diagnose inspect PATH tells what each is"
+                f"none of {len(case.errors)} files can be read: {listed}",
+                hint="diagnose inspect PATH tells what each is",
             )
         raise InputError("there is no file to read", where=", ".join(str(p) for p in paths))
     if case.export is not None:
@@ -149,7 +158,8 @@ def _add(case: Case, path: Path, hash_inputs: bool) -> None:
             raise InputError(
                 "is an Nsight Systems report, not the SQLite export that diagnose reads",
                 where=str(path),
-                hint=f"nsys export --type sqlite --output {_quoted(path.with_suffix('.sqlite'))} {_quoted(path)}",
+                hint="nsys export --type sqlite --output "
+                f"{_quoted(path.with_suffix('.sqlite'))} {_quoted(path)}",
             )
         _add_text(case, path, index)
     if hash_inputs:
@@ -196,8 +206,8 @@ def _add_text(case: Case, path: Path, index: int) -> None:
         for table, rows in p.tables.items():
             case.tables.setdefault(table, []).extend(rows)
     case.tables.setdefault("text_seen", []).append({"input": index, "origin": "log"})
-    rows = sum(p.rows for p in parsed)
-    case.inputs.append(Input(str(path), "+".join(kinds) or "text", "", _size(path), rows, tuple(problems)))
+    count = sum(p.rows for p in parsed)
+    case.inputs.append(Input(str(path), "+".join(kinds) or "text", "", _size(path), count, tuple(problems)))
 
 
 def _trace_tables(case: Case) -> None:
@@ -210,15 +220,13 @@ def _trace_tables(case: Case) -> None:
     output = nsys_facts.process_output(export)
     if not output:
         return
-    from diagnose.artifacts.log_text import matches
+    from diagnose.artifacts.log_text import matching_rows
 
     for pid, text in output:
         case.tables.setdefault("text_seen", []).append({"input": index, "origin": "process_output"})
-        lines = [Line(number, line, line) for number, line in enumerate(text.splitlines(), 1)]
-        for row in matches(lines, index):
-            case.tables.setdefault("text_lines", []).append(
-                {**row, "origin": "process_output", "pid": pid}
-            )
+        case.tables.setdefault("text_lines", []).extend(
+            matching_rows(text.splitlines(), index, origin="process_output", pid=pid)
+        )
 
 
 def _align(case: Case) -> None:
@@ -250,7 +258,8 @@ def cut_samples(case: Case, window: tuple[int, int] | None) -> None:
         row["inside"] = row["time"] is not None and low <= row["time"] <= high
         inside += row["inside"]
     case.notes.append(
-        f"dmon aligned to the trace by wall clock (±1 s): {inside} of {len(case.tables['gpu_samples'])} values inside"
+        f"dmon aligned to the trace by wall clock (±1 s): {inside} of "
+        f"{len(case.tables['gpu_samples'])} values inside"
         if inside
         else "the dmon log and the trace do not overlap in time; dmon values were not used"
     )

@@ -280,13 +280,13 @@ class Report:
     nearest_miss: str = ""
     judged: bool = True
 
-    def summary(self) -> dict[str, int]:
+    def summary(self) -> dict[Verdict, int]:
         """Number of signatures by their strongest verdict."""
         best: dict[str, int] = {}
         for f in self.findings:
             rank = RANK[f.verdict]
             best[f.signature] = min(best.get(f.signature, 99), rank)
-        out = {v: 0 for v in VERDICTS}
+        out: dict[Verdict, int] = {v: 0 for v in VERDICTS}
         for rank in best.values():
             out[_BY_RANK[rank]] += 1
         return out

@@ -157,5 +157,108 @@ TABLES: dict[str, dict[str, Column]] = {
         "bus_id": _c("text"),
         "cc": _c("text"),
         "memory_bytes": _c("int", "bytes"),
+        "driver": _c("text", "", "driver version, e.g. 550.54.15"),
+    },
+    "pcie_links": _PLACE
+    | {
+        "gpu": _c("int", "", "nvidia-smi index"),
+        "bus_id": _c("text"),
+        "gen_current": _c("int"),
+        "gen_max": _c("int", "", "of this GPU in this system"),
+        "gen_gpu_max": _c("int", "", "of the GPU alone"),
+        "gen_host_max": _c("int", "", "of the root port; None in virtual machines"),
+        "width_current": _c("int", "lanes"),
+        "width_max": _c("int", "lanes"),
+        "replays": _c("int", "", "cumulative replay counter"),
+        "loaded": _c("flag", "", "utilisation above 0 in the same reading; None when it does not tell"),
+    },
+    "pcie_functions": _PLACE
+    | {
+        "bus_id": _c("text"),
+        "device_id": _c("text", "", "vendor:device, hex"),
+        "name": _c("text"),
+        "is_gpu": _c("flag"),
+        "is_bridge": _c("flag"),
+        "cap_gt_s": _c("float", "GT/s", "LnkCap speed"),
+        "cap_width": _c("int", "lanes"),
+        "sta_gt_s": _c("float", "GT/s", "LnkSta speed"),
+        "sta_width": _c("int", "lanes"),
+        "acs_redirect": _c("flag", "", "ACSCtl has ReqRedir+ or CmpltRedir+; None when not printed"),
+    },
+    "clock_events": _PLACE
+    | {
+        "gpu": _c("int"),
+        "reason": _c("text", "", "sw_power_cap, hw_thermal_slowdown, … lower case with underscores"),
+        "active": _c("flag"),
+    },
+    "clocks": _PLACE
+    | {
+        "gpu": _c("int"),
+        "name": _c("text", "", "sm | memory | graphics"),
+        "current_mhz": _c("float"),
+        "max_mhz": _c("float"),
+    },
+    "fabric": _PLACE
+    | {
+        "gpu": _c("int"),
+        "state": _c("text", "", "as printed: Completed, In Progress, N/A gives None"),
+        "status": _c("text"),
+        "clique": _c("text"),
+        "health": _c("text"),
+    },
+    "gpu_processes": _PLACE
+    | {
+        "gpu": _c("int"),
+        "pid": _c("int"),
+        "kind": _c("text", "", "C | G | C+G"),
+        "memory_bytes": _c("int", "bytes"),
+    },
+    "nvlink_errors": _PLACE
+    | {
+        "gpu": _c("int"),
+        "link": _c("int"),
+        "kind": _c("text", "", "replay | recovery | crc"),
+        "count": _c("int"),
+    },
+    "ib_ports": _PLACE
+    | {
+        "adapter": _c("text"),
+        "port": _c("int"),
+        "state": _c("text", "", "active | down | init | armed"),
+        "physical": _c("text", "", "link_up | disabled | polling | …"),
+        "rate_gb_s": _c("float", "Gb/s", "as printed"),
+        "width": _c("int", "lanes", "None where the tool prints none (ibstat)"),
+        "width_supported": _c("int", "lanes"),
+        "layer": _c("text", "", "infiniband | ethernet"),
+    },
+    "kernel_log": _PLACE
+    | {
+        "bus_id": _c("text"),
+        "xid": _c("int"),
+        "pid": _c("int"),
+        "text": _c("text", "", "message, cut to 240 characters"),
+        "when": _c("text", "", "time stamp as printed"),
+    },
+    "nccl_log": _PLACE
+    | {
+        "what": _c("text", "", "channel | nvls | env | version | topology | warning | timeout"),
+        "rank": _c("int"),
+        "transport": _c("text", "", "p2p | shm | net_ib | net_socket of a channel"),
+        "name": _c("text", "", "environment variable, warning text, collective"),
+        "value": _c("text"),
+        "number": _c("float", "", "nvls channels, SeqNum, …"),
+    },
+    "software": _PLACE | {"name": _c("text"), "version": _c("text")},
+    "settings": _PLACE | {"name": _c("text", "", "allow-listed only"), "value": _c("text")},
+    "memory_log": _PLACE
+    | {
+        "what": _c("text", "", "allocated | reserved | free | total | weights | kv_pool | …"),
+        "bytes": _c("float", "bytes"),
+    },
+    "serving_log": _PLACE
+    | {
+        "what": _c("text", "", "preemption | kv_usage | kv_tokens | max_concurrency"),
+        "value": _c("float"),
+        "mode": _c("text"),
     },
 }

@@ -1,6 +1,7 @@
 """Build the sample folders: `python sample_traces/build.py [OUT]` (default: this folder).
 
-The build is deterministic: no clock, no network, seeded noise, fixed page layout. See README.md for what each is.
+The build is deterministic: no clock, no network, seeded noise, fixed page layout. See README.md for what
+each is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from _build.case import Case  # noqa: E402
 
 def all_cases() -> list[Case]:
     """Every sample, in the order of the table in README.md."""
-    from _build import cases_casts, cases_fp8, cases_healthy, cases_links, cases_managed, cases_offload, cases_pool
+    from _build import (
+        cases_casts,
+        cases_fp8,
+        cases_healthy,
+        cases_links,
+        cases_managed,
+        cases_offload,
+        cases_pool,
+    )
 
     parts = (cases_fp8, cases_pool, cases_casts, cases_managed, cases_links, cases_offload, cases_healthy)
     return [case for part in parts for case in part.cases()]

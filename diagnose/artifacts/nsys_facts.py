@@ -53,9 +53,7 @@ def trace_facts(export: NsysExport) -> TraceFacts:
             if any(key in str(name) for key in keys)
         ]
     if export.has("TARGET_INFO_SYSTEM_ENV", "name", "value"):
-        wanted = (
-            "('NvDriverVersion','CudaDriverVersion','TargetInstallDir','KernelVersion','SoftwareReleaseVersion')"
-        )
+        wanted = "('NvDriverVersion','CudaDriverVersion','TargetInstallDir','KernelVersion','SoftwareReleaseVersion')"
         for name, value in export.rows(
             f"SELECT name, value FROM TARGET_INFO_SYSTEM_ENV WHERE name IN {wanted}"
         ):
@@ -151,7 +149,9 @@ def devices(export: NsysExport) -> list[Row]:
         return []
     wanted = ("id", "deviceId", "cuDevice", "name", "busLocation", "totalMemory", "smCount")
     columns = [c for c in (*wanted, "computeMajor", "computeMinor") if export.has(table, c)]
-    found = [dict(zip(columns, r, strict=True)) for r in export.rows(f"SELECT {', '.join(columns)} FROM {table}")]
+    found = [
+        dict(zip(columns, r, strict=True)) for r in export.rows(f"SELECT {', '.join(columns)} FROM {table}")
+    ]
     old = _old_shape(export)
     out: list[Row] = []
     for gpu in found:

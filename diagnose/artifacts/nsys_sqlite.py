@@ -152,7 +152,7 @@ class NsysExport:
 def _to_chunk(rows: list[tuple[object, ...]], names: list[str], nullable: list[bool]) -> Chunk:
     count, width = len(rows), len(names)
     try:
-        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=count * width)  # type: ignore[arg-type]
+        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=count * width)
     except (TypeError, ValueError, OverflowError):
         return _to_chunk_slowly(rows, names)
     table = np.ascontiguousarray(flat.reshape(count, width).T)

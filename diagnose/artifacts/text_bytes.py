@@ -6,8 +6,8 @@ import codecs
 import gzip
 import stat
 import zlib
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 from diagnose.errors import InputError
 
@@ -66,13 +66,14 @@ def read_text_bytes(path: Path) -> tuple[bytes, list[str]]:
     return data, problems
 
 
-def _bounded(stream: IO[bytes] | gzip.GzipFile, where: str) -> tuple[bytes, list[str]]:
+def _bounded(stream: BufferedReader | gzip.GzipFile, where: str) -> tuple[bytes, list[str]]:
     pieces: list[bytes] = []
     size = 0
     problems: list[str] = []
     while True:
         try:
-            piece = stream.read(_STEP)
+            # read1 gives what is there; read would lose it when the end of a gzip file is missing.
+            piece = stream.read1(_STEP)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             if not pieces:
                 raise InputError(

@@ -20,7 +20,7 @@ from diagnose.artifacts.topo_matrix import Matrix, columns_of, gpu_of
 from diagnose.artifacts.unread import TextParsed
 
 _HEAD = 200
-_PCIE_ONLY = re.compile(r"\btopo\s+(?:-\S+\s+)*(?:-mp\b|--matrix_pci\b)")
+_PCIE_ONLY = re.compile(r"\btopo\b.{0,80}\s(?:-mp|--matrix_pci)\b")
 _LEGEND = re.compile(r"\s*(X|SYS|NODE|PHB|PXB|PIX|NV#|OK|CNS|GNS|TNS|NS|DR|U)\s+=\s")
 _REST = re.compile(r"\s*(?:(?:NIC )?Legend:|NIC\d+:\s*\S+)\s*$")
 _NIC_ROW = re.compile(r"\s*(?:NIC\d+|mlx\d+_\w+)\s+(?:X|NV\d|NODE|PIX|PXB|PHB|SYS)")
@@ -84,7 +84,7 @@ class TopoP2pReader:
 
 def is_p2p(section: Section) -> bool:
     """True for a status matrix: its own words in the cells, or its legend without any path word."""
-    if re.search(r"\btopo\s+(?:-\S+\s+)*(?:-p2p|--p2p)", section.command):
+    if re.search(r"\btopo\b.{0,80}\s(?:-p2p|--p2pstatus)\b", section.command):
         return True
     for line in section.lines[:_HEAD]:
         tokens = line.text.split()

@@ -36,7 +36,7 @@ def gpu_of(label: str) -> int | None:
 def cells_of(text: str, count: int) -> list[str]:
     """The first `count` cells behind a row's label. A blank TAB cell stays, as an empty text."""
     if "\t" in text:
-        cells = [cell.strip() for cell in text.strip(" ").split("\t")[1:]]
+        cells = [part for cell in text.strip(" ").split("\t")[1:] for part in _parts(cell.strip())]
         # Some pastes keep the TAB behind the label only and expand the others.
         if len(cells) >= count and not any(" " in cell for cell in cells[:count]):
             return cells[:count]
@@ -44,8 +44,13 @@ def cells_of(text: str, count: int) -> list[str]:
     for token in text.split()[1:]:
         if len(cells) >= count:
             break
-        cells += _EACH.findall(token) if _GLUED.match(token) else [token]
+        cells += _parts(token)
     return cells[:count]
+
+
+def _parts(token: str) -> list[str]:
+    """Glued cells (`SYSSYS`) come apart; everything else stays as it is."""
+    return _EACH.findall(token) if _GLUED.match(token) else [token]
 
 
 @dataclass(slots=True)

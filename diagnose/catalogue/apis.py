@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from diagnose.catalogue import load
 
 _VERSION = re.compile(r"_v\d{4,5}$")
-_PER_THREAD = re.compile(r"_pts[zd]$")
+_PER_THREAD = re.compile(r"_pt(?:sz|ds)$")
 _REVISION = re.compile(r"_v\d$")
 
 

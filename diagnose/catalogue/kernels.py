@@ -151,5 +151,5 @@ class KernelClasses:
 
 
 def classify(names: Sequence[str]) -> KernelClasses:
-    """Class and families of distinct kernel names. All of it takes about 40 ms for 500 names."""
+    """Class and families of distinct kernel names: about 40 ms for 500 names, all families 20 ms more."""
     return KernelClasses(names)

@@ -83,7 +83,7 @@ def _code_of(exc: BaseException, debug: bool) -> int:
         _print_traceback(exc)
     if isinstance(exc, SignatureErrors):
         for fault in exc.faults:
-            streams.error(str(fault), fault.hint)
+            streams.error(str(fault), fault.hint, excerpt=getattr(fault, "excerpt", ""))
         return exc.exit_code
     if isinstance(exc, DiagnoseError):
         streams.error(str(exc), exc.hint)

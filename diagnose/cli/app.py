@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ from diagnose.cli import (
     streams,
 )
 
+COMPLETION = "_DIAGNOSE_COMPLETE"  # set by the shell functions that --install-completion writes
 Job = Callable[[], int]
 
 HELP = """
@@ -90,9 +92,9 @@ def parse(args: Sequence[str]) -> Job | int:
         for opt in p.opts
     }
     roots = {opt for p in group.params for opt in p.opts} | {"--help", "-h"}
-    if not args:
+    if not args and COMPLETION not in os.environ:
         # On stderr with exit code 2: an empty `diagnose $FILES` must not look like "nothing found".
-        streams.say(group.get_help(group.make_context("diagnose", [], resilient_parsing=True)))
+        streams.say(group.get_help(typer.Context(group, info_name="diagnose")))
         return codes.USAGE
     full = default_command.insert(
         args, commands=group.commands, value_options=takes_value, root_options=roots

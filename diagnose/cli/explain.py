@@ -22,7 +22,7 @@ def command(
     config: options.Config = None,
     width: options.Width = None,
 ) -> Callable[[], int]:
-    """Show one signature as a page: evidence, thresholds, look-alikes, remedies."""
+    """Show one signature as a page: evidence, look-alikes, remedies."""
 
     def job() -> int:
         from diagnose import judge
@@ -30,7 +30,7 @@ def command(
 
         flags: dict[str, object] = {"signatures": signatures, "width": width}
         settings = options.resolve(flags, config=config, thresholds=thresholds)
-        loaded = judge.load_signatures(options.judge_options(settings))
+        loaded = judge.load_signatures(options.judge_options(settings, every=True))
         if signature not in loaded.by_id:
             close = difflib.get_close_matches(signature, loaded.by_id, n=3)
             hint = f"did you mean {' or '.join(close)}?" if close else "`diagnose list` names the signatures"

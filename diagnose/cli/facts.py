@@ -47,7 +47,8 @@ def command(
 def to_json(facts: Sequence[tuple[str, Fact]]) -> str:
     listed = [
         {
-            "signature": signature,
+            "signature": about.partition(", ")[0],
+            "scope": about.partition(", ")[2],
             "name": f.name,
             "value": _finite(f.value),
             "unit": f.unit,
@@ -61,19 +62,19 @@ def to_json(facts: Sequence[tuple[str, Fact]]) -> str:
             "why_unknown": f.why_unknown,
             "missing": list(f.missing),
         }
-        for signature, f in facts
+        for about, f in facts
     ]
     return json.dumps({"schema": "diagnose.facts/1", "facts": listed}, indent=2, ensure_ascii=False)
 
 
 def to_text(facts: Sequence[tuple[str, Fact]], width: int | None) -> Iterator[str]:
     groups: dict[str, list[Fact]] = {}
-    for signature, fact in facts:
-        groups.setdefault(signature, []).append(fact)
-    for n, (signature, members) in enumerate(groups.items()):
+    for about, fact in facts:
+        groups.setdefault(about, []).append(fact)
+    for n, (about, members) in enumerate(groups.items()):
         if n:
             yield ""
-        yield signature or "measured for no signature"
+        yield about or "measured for no signature"
         rows = [(f.name, shown(f), f.unit, f.metric, _source(f)) for f in members]
         yield from page.table(("fact", "value", "unit", "metric", "source"), rows, width)
 

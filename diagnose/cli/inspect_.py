@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from diagnose.cli import codes, inputs, options, output, page, streams
 
 if TYPE_CHECKING:
+    from diagnose.findings import Capture
     from diagnose.judge import InspectedInput
 
 NAME = "inspect"
@@ -63,10 +64,8 @@ def to_json(found: Sequence[tuple[str, InspectedInput]]) -> str:
     return json.dumps({"schema": "diagnose.inspect/1", "inputs": listed}, indent=2, ensure_ascii=False)
 
 
-def to_text(found: Sequence[tuple[str, InspectedInput]], width: int | None) -> Iterable[str]:
-    for n, (path, item) in enumerate(found):
-        if n:
-            yield ""
+def to_text(found: Sequence[tuple[str, InspectedInput]], width: int | None) -> Iterator[str]:
+    for path, item in found:
         rows = f", {item.rows:,} rows" if item.rows else ""
         yield from page.paragraph(f"{path}: {item.kind}{rows}", width)
         if item.span:
@@ -75,18 +74,25 @@ def to_text(found: Sequence[tuple[str, InspectedInput]], width: int | None) -> I
             yield from page.paragraph("GPUs: " + ", ".join(map(str, item.devices)), width, "  ")
         for problem in item.problems:
             yield from page.paragraph(f"problem: {problem}", width, "  ")
-        judged = ", ".join(item.can_judge) or "nothing"
-        yield from page.paragraph(f"can be judged from it: {judged}", width, "  ")
-        wanted: dict[tuple[str, str, str], list[str]] = {}
+    yield ""
+    judged = dict.fromkeys(signature for _, item in found for signature in item.can_judge)
+    yield from page.paragraph(f"can be judged: {', '.join(judged) or 'nothing'}", width)
+    for capture, signatures in _lacking(item for _, item in found).items():
+        wanted = f"lacks {capture.missing} for {', '.join(signatures)}; collect it with:"
+        yield from page.paragraph(wanted, width)
+        yield f"    {streams.clean(capture.command)}"  # never wrapped: it is to be copied
+        if capture.note:
+            yield from page.paragraph(capture.note, width, "    ")
+
+
+def _lacking(items: Iterable[InspectedInput]) -> dict[Capture, list[str]]:
+    """What the files together lack, and the signatures that would use it."""
+    out: dict[Capture, list[str]] = {}
+    for item in items:
         for signature, capture in item.missing:
-            wanted.setdefault((capture.missing, capture.command, capture.note), []).append(signature)
-        for (missing, command_, note), signatures in wanted.items():
-            yield from page.paragraph(
-                f"lacks {missing} for {', '.join(signatures)}; collect it with:", width, "  "
-            )
-            yield f"    {streams.clean(command_)}"  # never wrapped: it is to be copied
-            if note:
-                yield from page.paragraph(note, width, "    ")
+            if signature not in out.setdefault(capture, []):
+                out[capture].append(signature)
+    return out
 
 
 def _plain(value: Any) -> Any:

@@ -28,9 +28,10 @@ def command(
 
         flags: dict[str, object] = {"signatures": signatures, "width": width}
         settings = options.resolve(flags, config=config)
-        loaded = judge.load_signatures(options.judge_options(settings))
+        loaded = judge.load_signatures(options.judge_options(settings, every=True))
         for warning in loaded.warnings:
-            streams.say(f"warning: {warning}")
+            if warning.startswith(tuple(map(str, settings.signatures))):  # `check` says all of them
+                streams.say(f"warning: {warning}")
         if format_ == "json":
             output.to_stdout(to_json(loaded), utf8=True)
         else:

@@ -52,12 +52,13 @@ def resolve(
     return resolved
 
 
-def judge_options(settings: Settings) -> JudgeOptions:
+def judge_options(settings: Settings, *, every: bool = False) -> JudgeOptions:
+    """What the judge is told; `every`: all signatures, whatever the setting `only` says."""
     from diagnose.judge import JudgeOptions
 
     return JudgeOptions(
         signature_folders=settings.signatures,
         overrides=settings.thresholds,
-        only=settings.only,
+        only=() if every else settings.only,
         hash_inputs=settings.hash,
     )

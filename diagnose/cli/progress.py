@@ -12,7 +12,7 @@ EVERY_S = 0.2
 
 
 class ProgressLine:
-    """Called with what is being done and how much of it is done.
+    """Called with what is being done and, where it is known, how much of how much is done.
 
     Silent in the first two seconds and when stderr is not a terminal. `close` wipes the line.
     """
@@ -28,7 +28,7 @@ class ProgressLine:
         if not self._on or now - self._start < AFTER_S or now - self._last < EVERY_S:
             return
         self._last = now
-        share = f" {min(done / total, 1.0):.0%}" if total else ""
+        share = f" {min(done / total, 1.0):.0%}" if done and total else ""
         self._draw(streams.clean(f"{what}{share}").replace("\n", " ")[:79])
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import string
 from collections.abc import Iterator
 
 from diagnose.catalogue.captures import capture_for
@@ -21,7 +21,6 @@ ROLES = {
     "context": "background",
 }
 SCOPES = {"process_device": "process on a device"}
-_PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
 
 
 def lines(signature: Signature, width: int | None) -> Iterator[str]:
@@ -52,7 +51,8 @@ def lines(signature: Signature, width: int | None) -> Iterator[str]:
 
 def said(template: str) -> str:
     """`{share:.1%} of kernel time` as `<share> of kernel time`: the page has no measured values."""
-    return _PLACEHOLDER.sub(r"<\1>", template).replace("{{", "{").replace("}}", "}")
+    parts = string.Formatter().parse(template)
+    return "".join(text + (f"<{name}>" if name is not None else "") for text, name, _, _ in parts)
 
 
 def _steps(signature: Signature, width: int | None) -> Iterator[str]:

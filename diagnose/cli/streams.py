@@ -91,8 +91,11 @@ def say(text: str) -> None:
         discard(sys.stderr)
 
 
-def error(message: str, hint: str = "") -> None:
+def error(message: str, hint: str = "", excerpt: str = "") -> None:
+    """What is wrong, the lines at fault, and what to do about it."""
     say(f"error: {message}")
+    if excerpt:
+        say(excerpt.rstrip("\n"))
     if hint:
         say(f"  hint: {hint}")
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from diagnose.engine.expression import Expression
 from diagnose.engine.program import Program
 from diagnose.engine.signature import ParamValue, SignatureFile
-from diagnose.engine.tree import NULL, TRUE, FALSE, Case, Coalesce, Kind, Logic, Name, Node, Not
+from diagnose.engine.tree import FALSE, NULL, TRUE, Case, Coalesce, Kind, Logic, Name, Node, Not
 from diagnose.findings import VERDICTS, Threshold
 
 

@@ -68,7 +68,7 @@ def check(text: str, names: Mapping[str, Kind], *, want: Kind = "flag") -> Expre
         raise ExpressionError(
             f"the {'condition' if want == 'flag' else 'value'} is {KIND_WORDS[root.kind]}, "
             f"but must be {KIND_WORDS[want]}",
-            hint=f"compare it, for example {tree.words(root)} > 0" if (root.kind, want) == ("number", "flag") else "",
+            hint=_compare_hint(root, want),
             length=len(text),
         )
     used = dict.fromkeys(n.name for n in tree.walk(root) if isinstance(n, Name))
@@ -104,12 +104,12 @@ class _Parser:
 
     def need(self, node: Node, kind: Kind, what: str, token: Token) -> None:
         if node.kind != kind:
-            hint = f"compare it, for example {tree.words(node)} > 0" if (node.kind, kind) == ("number", "flag") else ""
-            raise self.fault(f"{what} needs {KIND_WORDS[kind]}, and {_described(node)}", token, hint)
+            message = f"{what} needs {KIND_WORDS[kind]}, and {_described(node)}"
+            raise self.fault(message, token, _compare_hint(node, kind))
 
     # -- grammar ---------------------------------------------------------------------------------
     def whole(self) -> Node:
-        if self.token.kind == "end":
+        if len(self.toks) == 1:
             raise self.fault("the expression is empty")
         node = self.logic_or()
         if self.token.kind != "end":
@@ -121,8 +121,12 @@ class _Parser:
         if token.kind == "name" and token.text.upper() == "AS":
             return self.fault("an alias (AS) is not allowed")
         if token.kind == "name" and token.text.upper() in tokens.FORBIDDEN_WORDS:
-            return self.fault(f"{token.text.upper()} is not allowed in a condition", hint=_why_not(token.text))
+            return self.forbidden(token)
         return self.fault(f"unexpected {_found(token)}")
+
+    def forbidden(self, token: Token) -> ExpressionError:
+        word = token.text.upper()
+        return self.fault(f"{word} is not allowed in a condition", token, _WHY_NOT.get(word, ""))
 
     def logic_or(self) -> Node:
         return self.logic("OR")
@@ -172,7 +176,8 @@ class _Parser:
         else:
             return left
         if self.token.is_(*_COMPARE, "IS", "IN", "BETWEEN"):
-            raise self.fault("comparisons cannot be chained", hint="write a <= x AND x <= b, or x BETWEEN a AND b")
+            hint = "write a <= x AND x <= b, or x BETWEEN a AND b"
+            raise self.fault("comparisons cannot be chained", hint=hint)
         return node
 
     def is_null(self, left: Node) -> Node:
@@ -283,7 +288,7 @@ class _Parser:
         if kind is not None:
             return Name(token.text, kind)
         if token.text.upper() in tokens.FORBIDDEN_WORDS:
-            raise self.fault(f"{token.text.upper()} is not allowed in a condition", token, _why_not(token.text))
+            raise self.forbidden(token)
         raise self.fault(f"unknown name {token.text}", token, did_you_mean(token.text, self.names))
 
     def call(self, token: Token) -> Node:
@@ -301,7 +306,8 @@ class _Parser:
                 break
         self.expect(")", f"to close {token.text}(")
         if len(parts) < 2 or (function == "NULLIF" and len(parts) != 2):
-            raise self.fault(f"{token.text} needs {'two' if function == 'NULLIF' else 'at least two'} values", token)
+            count = "two" if function == "NULLIF" else "at least two"
+            raise self.fault(f"{token.text} needs {count} values", token)
         kind = self.one_kind(parts, starts, token.text)
         if function == "NULLIF":
             return NullIf(parts[0], parts[1], kind)
@@ -334,7 +340,8 @@ class _Parser:
             raise self.fault(f"{what} needs values, not NULL", starts[0])
         for part, start in zip(parts, starts, strict=True):
             if part.kind not in (known[0].kind, "null"):
-                raise self.fault(f"{what} mixes {KIND_WORDS[known[0].kind]} and {KIND_WORDS[part.kind]}", start)
+                kinds = f"{KIND_WORDS[known[0].kind]} and {KIND_WORDS[part.kind]}"
+                raise self.fault(f"{what} mixes {kinds}", start)
         return known[0].kind
 
 
@@ -350,7 +357,8 @@ def _described(node: Node) -> str:
 
 def _operand(node: Node) -> str:
     if isinstance(node, Const):
-        return f"{'' if node.kind == 'flag' else KIND_WORDS[node.kind].removeprefix('a ') + ' '}{tree.words(node)}"
+        what = "" if node.kind == "flag" else KIND_WORDS[node.kind].removeprefix("a ") + " "
+        return what + tree.words(node)
     return f"{_text(node)}, which is {KIND_WORDS[node.kind]}"
 
 
@@ -370,8 +378,10 @@ def _number_hint(left: Node, right: Node) -> str:
     return f"write {plain[0]} without quotes" if plain else ""
 
 
-def _why_not(word: str) -> str:
-    return _WHY_NOT.get(word.upper(), "")
+def _compare_hint(node: Node, wanted: Kind) -> str:
+    if (node.kind, wanted) != ("number", "flag"):
+        return ""
+    return f"compare it, for example {_text(node)} > 0"
 
 
 def _found(token: Token) -> str:

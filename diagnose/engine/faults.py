@@ -36,7 +36,12 @@ class Collector:
         self._seen: set[tuple[str | int, ...]] = set()
 
     def add(
-        self, loc: Sequence[str | int], message: str, *, hint: str = "", mark: tuple[str, int, int] | None = None
+        self,
+        loc: Sequence[str | int],
+        message: str,
+        *,
+        hint: str = "",
+        mark: tuple[str, int, int] | None = None,
     ) -> None:
         """`mark`: the text at fault, and where in it (0-based start, length)."""
         if tuple(loc) in self._seen:
@@ -67,7 +72,8 @@ class Collector:
         text, start, length = mark
         at = shown.find(text)
         if at >= 0:
-            rows.append(" " * width + " | " + " " * (at + start) + "~" * max(1, min(length, len(text) - start)))
+            marks = "~" * max(1, min(length, len(text) - start))
+            rows.append(" " * width + " | " + " " * (at + start) + marks)
         return "\n".join(rows)
 
 

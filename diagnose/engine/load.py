@@ -18,6 +18,7 @@ from diagnose.engine.signature import ID, SignatureFile, frozen
 from diagnose.engine.validate import Metrics, Registries, validate
 from diagnose.errors import DiagnoseError, SignatureError, SignatureErrors
 
+_UNION_TAGS = ("float", "bool", "int", "str", "tuple[", "constrained")
 MAX_BYTES = 256 * 1024
 _LINE = re.compile(r"at line (\d+), column (\d+)")
 
@@ -29,7 +30,9 @@ def bundled_folder() -> Path:
     for folder in (installed, beside):
         if folder.is_dir():
             return folder
-    raise DiagnoseError("the signature files of this installation are missing", hint="install the package again")
+    raise DiagnoseError(
+        "the signature files of this installation are missing", hint="install the package again"
+    )
 
 
 def load(
@@ -130,7 +133,7 @@ def _structure(error: ValidationError, out: Collector) -> None:
         kind, key = item["type"], str(item["loc"][-1]) if item["loc"] else ""
         # A union adds the tried type to the path; the place is what matters.
         loc = tuple(p for p in item["loc"] if p != "[key]")
-        if loc and loc[-1] in ("float", "bool", "int", "str") or (loc and str(loc[-1]).startswith("constrained")):
+        if len(loc) > 1 and str(loc[-1]).startswith(_UNION_TAGS):
             loc = loc[:-1]
         if kind == "missing":
             out.add(loc, f"the key {key} is missing")

@@ -94,7 +94,9 @@ def _collect(node: Node, values: Mapping[str, Scalar], negated: bool, out: list[
     elif isinstance(node, Name) and node.kind == "flag":
         value = values.get(node.name)
         holds = None if value is None else bool(value) != negated
-        out.append(Compared(node.name, value, "=", "no" if negated else "yes", not negated, holds, None, node.name))
+        out.append(
+            Compared(node.name, value, "=", "no" if negated else "yes", not negated, holds, None, node.name)
+        )
 
 
 def _bounds(node: Between) -> tuple[Node, Node]:

@@ -97,7 +97,9 @@ class Program:
         used.add(name)
         return f'"{name}"'
 
-    def _sql(self, node: Node, rename: Mapping[str, str], used: set[str], depth: int, *, top: bool = False) -> str:
+    def _sql(
+        self, node: Node, rename: Mapping[str, str], used: set[str], depth: int, *, top: bool = False
+    ) -> str:
         if isinstance(node, Name):
             name = rename.get(node.name, node.name)
             used.add(name)
@@ -111,7 +113,9 @@ class Program:
 
         def sub(child: Node) -> str:
             text = self._sql(child, rename, used, depth + 1)
-            return text if text.startswith('"') or isinstance(child, Const | Coalesce | NullIf) else f"({text})"
+            # A leading quote: a name, or a column that the child was moved to.
+            bare = text.startswith('"') and text.count('"') == 2 and text.endswith('"')
+            return text if bare or isinstance(child, Const | Coalesce | NullIf) else f"({text})"
 
         def leaf(child: Node) -> str:
             # For operands that appear more than once in the generated text.

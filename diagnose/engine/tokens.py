@@ -18,13 +18,13 @@ MAX_NESTING = 24
 OPERATOR_WORDS = frozenset({"AND", "OR", "NOT", "IS", "IN", "BETWEEN", "CASE", "WHEN"})
 WORDS = OPERATOR_WORDS | {"NULL", "TRUE", "FALSE", "THEN", "ELSE", "END"}
 FUNCTIONS = frozenset({"COALESCE", "NULLIF"})
-FORBIDDEN_WORDS = frozenset(
-    """ALL ALTER ANY AS ASC AVG BY CAST COUNT CREATE CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DATE
+_QUERY_WORDS = """
+    ALL ALTER ANY AS ASC AVG BY CAST COUNT CREATE CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DATE
     DELETE DESC DISTINCT DROP ESCAPE EXCEPT EXISTS EXTRACT FILTER FROM FULL GREATEST GROUP HAVING ILIKE INNER
     INSERT INTERSECT INTERVAL INTO JOIN LEAST LEFT LIKE LIMIT MAX MIN MOD NATURAL OFFSET ON ORDER OUTER OVER
     REGEXP RIGHT RLIKE SELECT SET SIMILAR SOME SUM TABLE TIME TIMESTAMP TRUNCATE TRY_CAST UNION UNKNOWN
-    UPDATE USING VALUES WHERE WINDOW WITH XOR""".split()
-)
+    UPDATE USING VALUES WHERE WINDOW WITH XOR"""
+FORBIDDEN_WORDS = frozenset(_QUERY_WORDS.split())
 VERDICT_WORDS = frozenset({"confirmed", "probable", "ruled_out", "absent", "cannot_tell"})
 
 TokenKind = Literal["number", "text", "name", "word", "symbol", "end"]
@@ -100,7 +100,9 @@ def tokenize(text: str) -> list[Token]:
                 raise ExpressionError(f"nested deeper than {MAX_NESTING} levels", at + 1)
             tokens.append(token)
             if kind == "number" and match.end() < len(text) and re.match(r"[A-Za-z_.]", text[match.end()]):
-                raise ExpressionError(f"'{text[at : match.end() + 1]}' is neither a number nor a name", at + 1)
+                raise ExpressionError(
+                    f"'{text[at : match.end() + 1]}' is neither a number nor a name", at + 1
+                )
         at = match.end()
     if operators > MAX_OPERATORS:
         raise ExpressionError(f"{operators} operators; at most {MAX_OPERATORS} are allowed")

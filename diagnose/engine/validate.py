@@ -62,7 +62,7 @@ def validate(
 
 
 def _unique_ids(file: SignatureFile, out: Collector) -> None:
-    seen: dict[str, str] = {n: "threshold" for n in file.thresholds}
+    seen: dict[str, str] = dict.fromkeys(file.thresholds, "threshold")
     named: list[tuple[str, str, Loc]] = [(n, "fact", ("facts", n)) for n in file.facts]
     named += [(s.id, "step", ("step", i, "id")) for i, s in enumerate(file.steps)]
     named += [(r.id, "rule_out", ("rule_out", i, "id")) for i, r in enumerate(file.rule_outs)]
@@ -106,10 +106,14 @@ def _facts(file: SignatureFile, metrics: Metrics, out: Collector) -> dict[str, C
     return calls
 
 
-def _proofs(file: SignatureFile, registries: Registries, out: Collector) -> tuple[tuple[Call, ...], Call | None]:
+def _proofs(
+    file: SignatureFile, registries: Registries, out: Collector
+) -> tuple[tuple[Call, ...], Call | None]:
     exhibits: list[Call] = []
     for i, spec in enumerate(file.exhibits):
-        exhibits.append(_proof("exhibit", spec.metric, spec.params, registries.exhibits, file, ("exhibit", i), out))
+        exhibits.append(
+            _proof("exhibit", spec.metric, spec.params, registries.exhibits, file, ("exhibit", i), out)
+        )
     claims = file.impact.claims
     if claims is None:
         return tuple(exhibits), None
@@ -136,7 +140,12 @@ def _proof(
 
 
 def _call(
-    name: str, params: Mapping[str, ParamValue], metric: MetricLike, file: SignatureFile, loc: Loc, out: Collector
+    name: str,
+    params: Mapping[str, ParamValue],
+    metric: MetricLike,
+    file: SignatureFile,
+    loc: Loc,
+    out: Collector,
 ) -> Call:
     for key in params:
         if key not in metric.params:
@@ -230,9 +239,7 @@ def _templates(file: SignatureFile, kinds: Mapping[str, Kind], out: Collector) -
             continue
         for name, spec in used:
             if name not in kinds:
-                out.add(
-                    loc, f"{{{name}}} is neither a fact nor a threshold", hint=did_you_mean(name, kinds)
-                )
+                out.add(loc, f"{{{name}}} is neither a fact nor a threshold", hint=did_you_mean(name, kinds))
             elif kinds[name] != "null" and not kind_accepts(kinds[name], spec):
                 out.add(loc, f"{{{name}}} is {KIND_WORDS[kinds[name]]}: the format ':{spec}' needs a number")
 

@@ -22,8 +22,7 @@ def breakdown(m: Measurements) -> list[TimeShare]:
     codes = np.unique(table.code)[:MAX_NAMES].tolist()
     classes = kernels.classify([names[c] for c in codes])
     groups = {
-        code: (kernels.label(classes.op_class[i]), _precision(names[code]))
-        for i, code in enumerate(codes)
+        code: (kernels.label(classes.op_class[i]), _precision(names[code])) for i, code in enumerate(codes)
     }
     totals: dict[tuple[int, str, str], list[int]] = {}
     top: dict[tuple[int, str, str], tuple[int, str]] = {}

@@ -47,7 +47,9 @@ def coverage(case: Case, m: Measurements) -> list[CoverageNote]:
     if m.trace is None or case.export is None:
         return out
     if not case.facts.schema_version:
-        out.append(_note("the export carries no schema version; it was read by the tables and columns it has"))
+        out.append(
+            _note("the export carries no schema version; it was read by the tables and columns it has")
+        )
     held = [f"{m.trace.rows[t]:,} {t.replace('_', ' ')}" for t in TABLES if m.trace.rows.get(t)]
     out.append(_note("the trace holds " + (", ".join(held) or "no CUDA activity at all")))
     if not held:
@@ -81,7 +83,9 @@ def _blind(case: Case, m: Measurements) -> list[CoverageNote]:
         table = m.kernel_table.all
         unnamed = int(table.count[table.code == 0].sum())
         if unnamed:
-            out.append(_warning(f"{unnamed:,} of {int(table.count.sum()):,} kernels have no name in the export"))
+            out.append(
+                _warning(f"{unnamed:,} of {int(table.count.sum()):,} kernels have no name in the export")
+            )
     return out
 
 

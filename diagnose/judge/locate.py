@@ -45,7 +45,7 @@ def _calls(export: NsysExport, rows: list[ExhibitRow]) -> dict[tuple[int | None,
     )
     ids = {int(str(r[3])) for r in found if isinstance(r[3], int)}
     names = export.strings(ids)
-    out = {}
+    out: dict[tuple[int | None, int], tuple[int, int, str]] = {}
     for correlation, tid, start, name in found:
         if isinstance(correlation, int) and isinstance(tid, int) and isinstance(start, int):
             pid = (tid >> 24) & 0xFFFFFF
@@ -61,7 +61,7 @@ def _ranges(export: NsysExport, places: list[tuple[int, int]]) -> dict[tuple[int
     text = "text" if export.has(table, "text") else "NULL"
     text_id = "textId" if export.has(table, "textId") else "NULL"
     places = list(dict.fromkeys(places))[:100]
-    around = " OR ".join("(globalTid = ? AND start <= ? AND \"end\" >= ?)" for _ in places)
+    around = " OR ".join('(globalTid = ? AND start <= ? AND "end" >= ?)' for _ in places)
     found = export.rows(
         f'SELECT globalTid, start, "end", {text}, {text_id} FROM {table} '
         f"WHERE eventType IN ({PUSH_POP}, {START_END}) AND ({around})",

@@ -12,9 +12,9 @@ from diagnose.artifacts import nsys_facts
 from diagnose.case import TRACE_KIND, Case, collect
 from diagnose.catalogue.captures import capture_for
 from diagnose.engine.compiled import Signature, SignatureSet
-from diagnose.engine.evaluate import Context, evaluate
+from diagnose.engine.evaluate import Context, evaluate_many
 from diagnose.engine.rank import nearest_miss, rank
-from diagnose.findings import Device, Exhibit, ExhibitRow, Fact, Finding, Report, TraceInfo
+from diagnose.findings import Capture, Device, Exhibit, ExhibitRow, Fact, Finding, Report, TraceInfo
 from diagnose.judge.breakdown import breakdown
 from diagnose.judge.coverage import CONTAMINATED, coverage, overhead_share, short_window
 from diagnose.judge.locate import locate
@@ -28,7 +28,9 @@ from diagnose.scope import Scope
 IDENTITY_ONLY = frozenset({"devices"})
 
 
-def judge(paths: Sequence[Path], options: JudgeOptions | None = None, progress: Progress | None = None) -> Report:
+def judge(
+    paths: Sequence[Path], options: JudgeOptions | None = None, progress: Progress | None = None
+) -> Report:
     """Reads the paths as one case and judges it.
 
     Raises InputError when nothing can be read, SignatureErrors when a signature file is at fault.
@@ -82,9 +84,10 @@ def _report(case: Case, m: Measurements, signatures: SignatureSet) -> Report:
     claims: dict[int, Any] = {}
     for signature in signatures:
         grain = signature.file.scope
-        for scope in instances(m, grain):
-            measured = facts_of(m, signature, scope)
-            finding = evaluate(signature, measured, scope_ref(m, grain, scope), context, capture_for)
+        scopes = instances(m, grain)
+        cases = [(facts_of(m, signature, s), scope_ref(m, grain, s), context) for s in scopes]
+        judged = evaluate_many(signature, cases, capture_for=_captures)
+        for scope, finding in zip(scopes, judged, strict=True):
             if finding.is_finding:
                 finding = replace(finding, exhibits=_exhibits(m, signature, scope))
                 claims[len(findings)] = _claims(m, signature, scope)
@@ -106,12 +109,20 @@ def _report(case: Case, m: Measurements, signatures: SignatureSet) -> Report:
     )
 
 
+def _captures(missing: tuple[str, ...]) -> tuple[Capture, ...]:
+    """The commands for what is missing, each once."""
+    found = [capture_for(name) for name in missing]
+    return tuple({c.command: c for c in found if c is not None}.values())
+
+
 def _decided(finding: Finding) -> bool:
     """The verdict rests on something measured, not on identity alone."""
     if finding.verdict == "cannot_tell":
         return False
     known = [f for s in (*finding.steps, *finding.rule_outs) for f in s.facts if f.value is not None]
-    return any(not f.metric.startswith(("compute_capability", "device_", "driver_", "memory_total")) for f in known)
+    return any(
+        not f.metric.startswith(("compute_capability", "device_", "driver_", "memory_total")) for f in known
+    )
 
 
 def _context(case: Case, m: Measurements) -> Context:

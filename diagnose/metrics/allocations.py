@@ -137,7 +137,9 @@ def live_growth_ratio(m: Measurements, scope: Scope) -> Fact:
 @metric("ratio", READS, grains=BY_PROCESS, wants=want_pools)
 def alloc_size_share(m: Measurements, scope: Scope, *, lo_bytes: float, hi_bytes: float) -> Fact:
     """Share (by count) of the allocations from pools whose size lies within the bounds."""
-    problem = m.stream_problem("allocations") or m.column_problem("allocations", "bytes", "operation", "pool_size")
+    problem = m.stream_problem("allocations") or m.column_problem(
+        "allocations", "bytes", "operation", "pool_size"
+    )
     if problem is not None:
         return problem
     inside = total = 0

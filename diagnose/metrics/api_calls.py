@@ -141,7 +141,7 @@ def _idle(m: Measurements, scope: Scope, group: str) -> tuple[Intervals, Interva
         mine = _calls(m, one, group)
         if not len(mine):
             continue
-        doubt = m.kernels_problem(one) or m.copies_problem(one)
+        doubt = m.activity_problem(one)
         if doubt is not None:
             return doubt
         calls.append(mine)
@@ -183,7 +183,9 @@ def api_exposed_ns(m: Measurements, scope: Scope, *, group: str) -> Fact:
     if problem is not None:
         return problem
     calls = _calls(m, scope, group)
-    return known(float(calls.covered_ns - overlap_ns(calls, m.busy(scope))), _source(scope, "against kernels"))
+    return known(
+        float(calls.covered_ns - overlap_ns(calls, m.busy(scope))), _source(scope, "against kernels")
+    )
 
 
 @metric("ns", READS, grains=BY_PROCESS, wants=want_slow, choices=GROUPS)

@@ -103,12 +103,17 @@ def device_count(m: Measurements, scope: Scope) -> Fact:
 def memory_total_bytes(m: Measurements, scope: Scope) -> Fact:
     """Memory of the GPU as recorded (smallest of the scope)."""
     sizes = [one.memory for one in identities(m, scope) if one.memory]
-    return known(float(min(sizes)), "GPU identity") if sizes else unknown("memory size not recorded", "devices")
+    return (
+        known(float(min(sizes)), "GPU identity") if sizes else unknown("memory size not recorded", "devices")
+    )
 
 
 @metric("number", ("devices",), grains=("run",))
 def driver_branch(m: Measurements, scope: Scope) -> Fact:
     """Major number of the driver, e.g. 525."""
     del scope
-    major = m.facts.driver.split(".")[0]
-    return known(float(major), "trace") if major.isdigit() else unknown("driver version not recorded", "devices")
+    told = [m.facts.driver, *(str(row.get("driver") or "") for row in m.rows("devices"))]
+    majors = {text.split(".")[0] for text in told if text}
+    if len(majors) != 1 or not next(iter(majors)).isdigit():
+        return unknown("driver version not recorded, or not the same everywhere", "devices")
+    return known(float(majors.pop()), "GPU identity")

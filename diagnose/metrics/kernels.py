@@ -103,6 +103,8 @@ def kernel_busy_share(m: Measurements, scope: Scope) -> Fact:
     if problem is not None:
         return problem
     busy = m.busy(scope)
+    if busy.exact_ns is not None:
+        return ratio(float(busy.exact_ns), float(m.window_ns), source_of(scope), "ns")
     return ratio(float(busy.covered_ns), float(m.window_ns), source_of(scope), "ns", slack=busy.dropped_ns)
 
 

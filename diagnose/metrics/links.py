@@ -42,7 +42,11 @@ def nvlink_pairs(m: Measurements, scope: Scope) -> Fact:
         return found
     joined = sum(row["nvlinks"] > 0 for row in found)
     return known(
-        float(joined), "topology matrix", numerator=float(joined), denominator=float(len(found)), parts_unit="count"
+        float(joined),
+        "topology matrix",
+        numerator=float(joined),
+        denominator=float(len(found)),
+        parts_unit="count",
     )
 
 
@@ -55,7 +59,11 @@ def pcie_pairs(m: Measurements, scope: Scope) -> Fact:
         return found
     apart = sum(row["nvlinks"] == 0 for row in found)
     return known(
-        float(apart), "topology matrix", numerator=float(apart), denominator=float(len(found)), parts_unit="count"
+        float(apart),
+        "topology matrix",
+        numerator=float(apart),
+        denominator=float(len(found)),
+        parts_unit="count",
     )
 
 
@@ -93,7 +101,8 @@ def nvlink_active_links(m: Measurements, scope: Scope) -> Fact:
     rows = m.rows("nvlinks")
     if not rows or all(row["state"] == "unknown" for row in rows):
         return unknown("no NVLink state", "nvlinks")
-    return known(float(sum(row["state"] == "active" for row in rows)), "nvlink -s")
+    active = {(row["gpu"], row["link"]) for row in rows if row["state"] == "active"}
+    return known(float(len(active)), "nvlink -s")
 
 
 @metric("bytes", ("nvlink_counters",), grains=RUN)
@@ -105,11 +114,11 @@ def nvlink_moved_bytes(m: Measurements, scope: Scope) -> Fact:
     """
     del scope
     rows = m.rows("nvlink_counters")
-    if len({row["snapshot"] for row in rows}) < 2:
+    if len({(row["input"], row["snapshot"]) for row in rows}) < 2:
         return unknown("NVLink counters need two snapshots", "nvlink_counters")
     first: dict[tuple[int, int], float] = {}
     last: dict[tuple[int, int], float] = {}
-    for row in sorted(rows, key=lambda r: int(r["snapshot"])):
+    for row in sorted(rows, key=lambda r: (int(r["input"]), int(r["snapshot"]))):
         if row["tx_bytes"] is None:
             continue
         key = (row["gpu"], row["link"])

@@ -111,10 +111,7 @@ def _moves(m: Measurements, scope: Scope, cause: str) -> list[int] | Fact:
     if state.full:
         return unknown("more than a million granules moved; only totals were kept")
     return [
-        count
-        for pid, moves in state.moves.items()
-        if m.same_process(scope, pid)
-        for count in moves.values()
+        count for pid, moves in state.moves.items() if m.same_process(scope, pid) for count in moves.values()
     ]
 
 

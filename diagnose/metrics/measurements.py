@@ -26,6 +26,7 @@ from diagnose.states.trace_pass import TracePass, UnionFlags
 LOST_SHARE = 0.01  # more launches than this without a GPU row: events were lost
 HIDDEN_SHARE = 0.10  # more of the busy time than this inside CUDA graphs: kernel rows do not tell
 UNNAMED_SHARE = 0.01
+FEW_CALLS = 10  # judgement: below this, and without GPU work, only start-up was captured
 GPU_STREAMS = ("kernels", "copies", "memsets", "graph_launches")
 
 
@@ -77,7 +78,7 @@ class Measurements:
 
     def steady_ns(self, pid: int) -> int:
         """W_steady of a process: the window minus its longest call before its first launch or copy."""
-        return max(self.window_ns - self.state("api_totals").context_ns(pid), 0)
+        return max(self.window_ns - int(self.state("api_totals").context_ns(pid)), 0)
 
     # --- who is there -----------------------------------------------------------------------------
 
@@ -172,6 +173,13 @@ class Measurements:
             or self.lost_problem(scope)
         )
 
+    def activity_problem(self, scope: Scope) -> Fact | None:
+        """Why idle time of the GPU cannot be told from busy time. Whole-graph rows count as activity."""
+        hidden = self.hidden_problem(scope, "kernels")
+        if self.stream_problem("graph_launches") is None and self.graphs_hidden(scope) is not None:
+            return self.scope_problem("graph_launches", scope)
+        return hidden or self.kernels_problem(scope) or self.copies_problem(scope)
+
     def hidden_problem(self, scope: Scope, stream: str) -> Fact | None:
         share = self.graphs_hidden(scope)
         if share is None:
@@ -220,11 +228,15 @@ class Measurements:
         launches, kernels = self.state(("bits", "launch")).bits, self.state(("bits", "kernels")).bits
         owner = pid if pid >= 0 else next(iter(self.api_table.pids), -1)
         if owner not in launches and not self.api_table.count("graph_launch", Scope(pid=owner)):
-            return unknown("no launch call of this process was recorded, so lost kernels cannot be excluded", "api_calls")
+            return unknown(
+                "no launch call of this process was recorded, so lost kernels cannot be excluded", "api_calls"
+            )
         lost, all_launches = missing_share(launches.get(owner), kernels.get(pid))
         if all_launches and lost / all_launches > LOST_SHARE:
             share = lost / all_launches
-            return unknown(f"events were lost: {share:.1%} of the launches have no kernel row", "kernels.complete")
+            return unknown(
+                f"events were lost: {share:.1%} of the launches have no kernel row", "kernels.complete"
+            )
         return None
 
     def names_problem(self, scope: Scope) -> Fact | None:
@@ -233,7 +245,9 @@ class Measurements:
         total = int(counted.count.sum())
         unnamed = int(counted.count[counted.code == 0].sum())
         if total and unnamed / total > UNNAMED_SHARE:
-            return unknown(f"{unnamed / total:.0%} of the kernels have no name in the export", "kernels.name_id")
+            return unknown(
+                f"{unnamed / total:.0%} of the kernels have no name in the export", "kernels.name_id"
+            )
         return None
 
     def copies_problem(self, scope: Scope, *columns: str) -> Fact | None:
@@ -261,17 +275,26 @@ class Measurements:
         return not graphs and not self.api_table.succeeded("memcpy")
 
     def api_problem(self, scope: Scope, *columns: str) -> Fact | None:
+        """Why API calls of this scope cannot be counted on, None when they can."""
         problem = self.stream_problem("api_calls") or self.column_problem(
             "api_calls", "name_id", "global_tid", *columns
         )
         if problem is None and self.api_table.unnamed_share > UNNAMED_SHARE:
             return unknown("API calls have no name in the export", "api_calls.name_id")
-        del scope
-        return problem
+        return problem or self._start_up_only(scope)
+
+    def _start_up_only(self, scope: Scope) -> Fact | None:
+        """A capture that ended while the program was still loading says nothing about what it does."""
+        calls = int(self.api_table.select(scope).count.sum())
+        if calls >= FEW_CALLS or self.keys_in(scope):
+            return None
+        return unknown(f"only {calls} API calls and no GPU work were recorded", "api_calls")
 
     def duplicates_problem(self) -> Fact | None:
         """Without eventClass repeated rows cannot be told apart: a time might count twice."""
         assert self.trace is not None
         if self.trace.export.deduplicated("api_calls"):
             return None
-        return unknown("the export lacks api_calls.eventClass: calls may be listed twice", "api_calls.event_class")
+        return unknown(
+            "the export lacks api_calls.eventClass: calls may be listed twice", "api_calls.event_class"
+        )

@@ -87,7 +87,9 @@ def _repeated_range(m: Measurements) -> tuple[int, Ints] | None:
     names = export.strings({int(str(r[4])) for r in rows if r[3] is None and isinstance(r[4], int)})
     groups: dict[tuple[int, str], list[tuple[int, int]]] = {}
     for tid, start, end, words, words_id in rows:
-        name = str(words) if words is not None else names.get(words_id, "") if isinstance(words_id, int) else ""
+        name = (
+            str(words) if words is not None else names.get(words_id, "") if isinstance(words_id, int) else ""
+        )
         if name and isinstance(tid, int) and isinstance(start, int) and isinstance(end, int):
             groups.setdefault((tid, re.sub(r"\d+", "#", name[:200])), []).append((start, end))
     best: tuple[int, int, Ints] | None = None
@@ -117,7 +119,11 @@ def _first_launches(m: Measurements, tid: int, begins: Ints) -> Ints:
     order = np.argsort(when, kind="stable")
     when, which = when[order], which[order]
     place = np.searchsorted(when, begins, side="left")
-    return np.where(place < len(when), which[np.minimum(place, max(len(when) - 1, 0))], 0) if len(when) else begins * 0
+    return (
+        np.where(place < len(when), which[np.minimum(place, max(len(when) - 1, 0))], 0)
+        if len(when)
+        else begins * 0
+    )
 
 
 def _kernel_starts(m: Measurements, scope: Scope, launches: Ints, pid: int) -> Ints:
@@ -139,7 +145,9 @@ def _kernel_starts(m: Measurements, scope: Scope, launches: Ints, pid: int) -> I
 def step_count(m: Measurements, scope: Scope, *, first: str) -> Fact:
     """Steps found on the device."""
     found = steps(m, scope, first)
-    return found if isinstance(found, Fact) else known(float(len(found.starts)), source_of(scope, "NVTX ranges"))
+    return (
+        found if isinstance(found, Fact) else known(float(len(found.starts)), source_of(scope, "NVTX ranges"))
+    )
 
 
 @metric("ratio", READS, grains=BY_DEVICE, wants=want_first)
@@ -150,7 +158,13 @@ def step_p99_ratio(m: Measurements, scope: Scope, *, first: str) -> Fact:
         return found
     times = (found.ends - found.starts).astype(np.float64)
     p99, p50 = (float(np.percentile(times, q)) for q in (99, 50))
-    return known(p99 / p50, source_of(scope, "NVTX ranges and kernels"), numerator=p99, denominator=p50, parts_unit="ns")
+    return known(
+        p99 / p50,
+        source_of(scope, "NVTX ranges and kernels"),
+        numerator=p99,
+        denominator=p50,
+        parts_unit="ns",
+    )
 
 
 @metric("number", READS, grains=BY_DEVICE, wants=want_pairs)

@@ -43,7 +43,16 @@ class Command:
     text: str
 
 
-Cell = str | Code | Name | Command
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A source: its title, and its address where the format can link (or `spell` asks to print it)."""
+
+    text: str
+    url: str
+    spell: bool = False
+
+
+Cell = str | Code | Name | Command | Link
 Inline = tuple[Cell, ...]
 
 
@@ -52,13 +61,10 @@ def glued(parts: Inline) -> list[tuple[str, Cell]]:
     out: list[tuple[str, Cell]] = []
     for i, part in enumerate(parts):
         last = parts[i - 1] if i else ""
-        if i == 0 or (isinstance(last, str) and last.endswith("(")):
-            glue = ""
-        elif isinstance(part, str) and part[:1] in (":", ",", ";", ")"):
-            glue = ""
-        else:
-            glue = " · " if isinstance(part, Code) and isinstance(last, Code) else " "
-        out.append((glue, part))
+        opened = i == 0 or (isinstance(last, str) and last.endswith("("))
+        closing = isinstance(part, str) and part[:1] in (":", ",", ";", ")")
+        both = isinstance(part, Code) and isinstance(last, Code)
+        out.append(("" if opened or closing else " · " if both else " ", part))
     return out
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from diagnose.reports.names import ascii_only
 
 NARROWEST, WIDEST = 48, 140
+LABEL = 11  # column where labelled text starts
 # Colours of the Okabe-Ito palette (told apart with every common colour blindness), nearest of 256.
 STYLES = {
     "confirmed": "bold color(231) on color(166)",
@@ -134,4 +135,3 @@ class Canvas:
 
     def _spell(self, words: str) -> str:
         return ascii_only(words) if self.ascii else words
-

@@ -11,7 +11,7 @@ from diagnose.reports.cost import cost
 from diagnose.reports.finding_blocks import headline, prose
 from diagnose.reports.finding_blocks import sections as finding_sections
 from diagnose.reports.groups import Group, grouped, split
-from diagnose.reports.names import visible
+from diagnose.reports.names import clip, visible
 
 _ALSO = 3
 
@@ -30,9 +30,9 @@ def document(report: Report, command: str, verbose: bool = False) -> tuple[Secti
     short = not groups and not verbose
     rest = [
         other.time_section(report.breakdown) if verbose and not groups else None,
-        other.verdict_section(report, "ruled_out", "ruled out", 3, verbose),
+        other.verdict_section(report, "ruled_out", 3, verbose),
         other.cannot_tell_section(report, verbose),
-        other.verdict_section(report, "absent", "absent", 4, verbose),
+        other.verdict_section(report, "absent", 4, verbose),
         *(s for s in other.coverage_sections(report) if not (short and s.title == "trace")),
     ]
     kept = [s for s in rest if s]
@@ -62,7 +62,8 @@ def _findings(
 
 def _also(group: Group) -> str:
     f = group.lead
-    return f"{WORDS[f.verdict]}, {group.severity}: {prose(f.title)} ({visible(f.signature)}), {cost(f)}"
+    name = f"{clip(prose(f.title), 200)} ({visible(f.signature)[:60]})"
+    return f"{WORDS[f.verdict]}, {group.severity}: {name}, {cost(f)}"
 
 
 def _nothing(report: Report) -> Headline:

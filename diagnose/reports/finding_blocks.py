@@ -17,6 +17,7 @@ from diagnose.reports.blocks import (
     Inline,
     Item,
     Items,
+    Link,
     Name,
     Prose,
     Section,
@@ -27,7 +28,8 @@ from diagnose.reports.groups import Group
 from diagnose.reports.names import clip, visible
 
 STAGES: tuple[Stage, ...] = ("symptom", "mechanism", "cause")
-_TEXT = 2_000  # characters of one sentence; a longer one is data that leaked into it
+_TEXT = 1_200  # characters of one sentence; a longer one is data that leaked into it
+_HEAD = 300
 _ROWS = 5
 _MANY = 8
 
@@ -45,12 +47,12 @@ def headline(group: Group, also: tuple[str, ...] = (), number: int = 0) -> Headl
         price += f" on {visible(_short_scope(f))}"
     return Headline(
         verdict=f.verdict,
-        title=prose(f.title),
-        signature=visible(f.signature),
-        where=group.where,
+        title=clip(prose(f.title), _HEAD),
+        signature=clip(visible(f.signature), 100),
+        where=clip(group.where, _HEAD),
         severity=group.severity,
         cost=price,
-        first=prose(first),
+        first=clip(prose(first), 2 * _HEAD),
         also=also,
         number=number,
     )
@@ -103,7 +105,7 @@ def _step(step: Step, verbose: bool) -> EvidenceRow:
     missing = f"missing: {visible(', '.join(step.missing))}" if step.missing and step.holds is None else ""
     detail = tuple(_detail(step)) if verbose else ()
     either = "" if flat or len(kept) < 2 else "not all of these are asked for together"
-    role = {"support": "supporting step", "context": "context only"}.get(step.role, "") if not step.holds else ""
+    role = "" if step.holds else {"support": "supporting step", "context": "context only"}.get(step.role, "")
     return EvidenceRow(
         stage=step.stage,
         holds=step.holds,
@@ -133,7 +135,8 @@ def _scopes(group: Group) -> list[Block]:
     if len(group.others) > _MANY:
         shown.append(Item((f"{len(group.others) - _MANY} more",)))
     lead = visible(_short_scope(group.lead))
-    return [Items(f"same verdict on (the evidence below is that of {lead}, where the loss is largest)", tuple(shown))]
+    title = f"same verdict on (the evidence below is that of {lead}, where the loss is largest)"
+    return [Items(title, tuple(shown))]
 
 
 def _short_scope(f: Finding) -> str:
@@ -213,8 +216,8 @@ def _remedies(remedies: tuple[Remedy, ...], verbose: bool) -> Items:
             under.append(("check", (prose(r.verify),)))
             said = r.verify
         if r.source or r.url:
-            link = (Code(visible(r.url)),) if r.url and (verbose or not r.source) else ()
-            under.append(("source", (prose(r.source), *link) if r.source else link))
+            link = Link(prose(r.source), clip(visible(r.url), _HEAD), verbose or not r.source)
+            under.append(("source", (link,)))
         rows.append(Item((prose(r.do),), tuple(under)))
     return Items("what to do, in order", tuple(rows), ordered=True)
 

@@ -9,10 +9,10 @@ from diagnose.findings import Report
 from diagnose.reports import RenderOptions, blocks
 from diagnose.reports import markdown_escape as md
 from diagnose.reports.asked import Measured
+from diagnose.reports.bars import bar_line
 from diagnose.reports.blocks import Section
 from diagnose.reports.document import document
 from diagnose.reports.names import short_name
-from diagnose.reports.text import bar_line
 
 LIMIT = 60_000  # GitHub refuses an issue or comment body of more than 65,536 characters
 _MARKS = {True: "✔", False: "✘", None: "?"}
@@ -38,8 +38,10 @@ def _fit(parts: list[tuple[Section, str]], room: int) -> tuple[list[tuple[Sectio
     cut: list[Section] = []
     size = sum(len(t) + 60 for _, t in parts) + 2_500
     kept = list(parts)
-    while size > room and len(kept) > 1:
-        worst = max(range(len(kept) - 1), key=lambda i: (kept[i][0].importance, i))
+    while size > room:
+        worst = max(range(len(kept)), key=lambda i: (kept[i][0].importance, i))
+        if kept[worst][0].importance == 0:
+            break
         section, words = kept.pop(worst)
         size -= len(words) + 60
         cut.append(section)
@@ -91,7 +93,8 @@ def _prose(b: blocks.Prose) -> str:
 
 
 def _facts(b: blocks.Facts) -> str:
-    return "\n".join(f"- **{md.text(label)}:** {'; '.join(_inline(x) for x in lines)}" for label, lines in b.rows)
+    joined = ((label, "; ".join(_inline(x) for x in lines)) for label, lines in b.rows)
+    return "\n".join(f"- **{md.text(label)}:** {words}" for label, words in joined)
 
 
 def _evidence(b: blocks.Evidence) -> str:
@@ -152,8 +155,8 @@ def _inline(parts: blocks.Inline) -> str:
 def _cell(cell: blocks.Cell) -> str:
     if isinstance(cell, str):
         return md.text(cell)
-    if isinstance(cell, blocks.Code) and cell.text.startswith("https://"):
-        return md.link("", cell.text)
+    if isinstance(cell, blocks.Link):
+        return md.link(cell.text, cell.url)
     return md.code(short_name(cell.text) if isinstance(cell, blocks.Name) else cell.text)
 
 

@@ -12,20 +12,25 @@ import re
 
 from diagnose.reports.names import visible
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()!~$^])")
-_ENTITY = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", '"': "&quot;"}
+_ENTITY = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
 _GAP = "&#8203;"
-_PLAIN = re.compile(r"[^`<>|&\\]*")
+# After the signs of the first group a link, a mention or a picture would begin. `$` begins a formula
+# (GitHub documentation, "Writing mathematical expressions": a dollar sign is written in a span).
+_ACTS = re.compile(
+    r"([@#](?=[\w/-])|:(?=//|100:|1234:|[\w+-]*[A-Za-z+-][\w+-]*:)|www(?=\.)|\bGH(?=-\d))"
+    r"|([&<>|])|([\\`*_\[\]~])|\$",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile(r"^(\s*)([-+#=]|\d+(?=[.)](?:\s|$)))")
+_PLAIN = re.compile(r"[^`<|]*")
 _LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9./_~%#?=+-]*)?")
 
 
 def text(words: str) -> str:
-    """Prose on one line: no markup, no HTML, no link, no mention."""
-    out = re.sub(r'[&<>|"]', lambda m: _ENTITY[m[0]], visible(words))
-    out = _SPECIAL.sub(r"\\\1", out)
-    out = re.sub(r"[@#](?=[\w&\\/-])|:(?=[/\w+-])|(?<=[wW])\.|(?i:\bGH)(?=-\d)", lambda m: m[0] + _GAP, out)
-    # A sign that begins a block (heading, list, rule, quote) counts only at the start of a line.
-    return re.sub(r"^(\s*)([-+#=]|\d+(?=[.)]))", lambda m: m[1] + _first(m[2]), out)
+    """Prose on one line: no markup, no HTML, no formula, no link, no mention."""
+    out = _ACTS.sub(_prose, visible(words))
+    # A sign that begins a block (heading, list, rule) counts only at the start of a line.
+    return _BLOCK.sub(lambda m: m[1] + (m[2] + _GAP if m[2].isdigit() else f"&#{ord(m[2])};"), out)
 
 
 def code(words: str) -> str:
@@ -35,9 +40,7 @@ def code(words: str) -> str:
         return ""
     if _PLAIN.fullmatch(words):
         return f"`{words}`"
-    inner = re.sub(r'[&<>|"]', lambda m: _ENTITY[m[0]], words)
-    inner = re.sub(r"[\\`*_{}\[\]()!~$^:@#./-]", lambda m: f"&#{ord(m[0])};", inner)
-    return f"<code>{inner}</code>"
+    return f"<code>{_ACTS.sub(_literal, words)}</code>"
 
 
 def fence(lines: list[str]) -> str:
@@ -60,5 +63,13 @@ def comment(words: str) -> str:
     return f"<!-- {re.sub('-{2,}|[<>]', ' ', visible(words))} -->"
 
 
-def _first(sign: str) -> str:
-    return sign + _GAP if sign.isdigit() else f"&#{ord(sign)};"
+def _prose(m: re.Match[str]) -> str:
+    if m[1]:
+        return m[1] + _GAP
+    if m[2]:
+        return _ENTITY[m[2]]
+    return "\\" + m[3] if m[3] else "<span>$</span>"
+
+
+def _literal(m: re.Match[str]) -> str:
+    return m[1] + _GAP if m[1] else _ENTITY.get(m[0], f"&#{ord(m[0])};")

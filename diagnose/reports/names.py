@@ -18,8 +18,10 @@ _SCAN = 8_000  # characters of a name that are looked at; real names stay below 
 # Printable for `str.isprintable` yet invisible: Unicode 16.0, DerivedCoreProperties.txt,
 # Default_Ignorable_Code_Point (the others of that list are not printable), and the braille blank.
 _INVISIBLE = frozenset(
-    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810)]
-    + [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0]
+    + list(range(0x180B, 0x1810))
+    + list(range(0xFE00, 0xFE10))
+    + list(range(0xE0100, 0xE01F0))
 )
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PILE = 2  # combining marks kept on one character; more of them paint over neighbouring lines
@@ -36,10 +38,22 @@ _WORDS = re.compile(r"\b[A-Za-z_]\w*")
 _TELLING = re.compile(r"[Ff]unctor|[Kk]ernel|gemm|Gemm|conv|reduce|Reduce|Ops?$|^OP_|^cutlass_|^sm\d+_")
 _NOT_TELLING = re.compile(r"[Tt]raits|Algorithm|Policy|Params|_t$|^operator$")
 # Wrappers of PyTorch's TensorIterator machinery, which say nothing about the operation
-# (pytorch: aten/src/ATen/native/cuda/Loops.cuh, CUDALoops.cuh, Reduce.cuh), and of CUTLASS (cutlass/device_kernel.h).
+# (pytorch: aten/src/ATen/native/cuda/Loops.cuh, CUDALoops.cuh, Reduce.cuh), and of CUTLASS
+# (cutlass/device_kernel.h).
 _WRAPPERS = frozenset(
-    ("gpu_kernel_impl", "gpu_kernel_impl_nocast", "BinaryFunctor", "AUnaryFunctor", "BUnaryFunctor")
-    + ("func_wrapper_t", "ReduceOp", "Kernel", "Kernel2", "device_kernel", "kernel")
+    [
+        "gpu_kernel_impl",
+        "gpu_kernel_impl_nocast",
+        "BinaryFunctor",
+        "AUnaryFunctor",
+        "BUnaryFunctor",
+        "func_wrapper_t",
+        "ReduceOp",
+        "Kernel",
+        "Kernel2",
+        "device_kernel",
+        "kernel",
+    ]
 )
 
 
@@ -118,7 +132,8 @@ def _split(name: str) -> tuple[str, str]:
             depth += 1
         elif ch == ">":
             depth -= 1
-            if depth == 0 and not text.startswith("::type ", i + 1):  # else: std::enable_if<…>::type, the result
+            # `std::enable_if<…>::type f<…>(…)`: the first template is the result's type, not the kernel
+            if depth == 0 and not text.startswith("::type ", i + 1):
                 return _last_part(text[:opened]), text[opened + 1 : i]
     # A cut name never closes its bracket; what was seen of the arguments still tells.
     return (_last_part(text[:opened]), text[opened + 1 :]) if opened > 0 and depth > 0 else ("", "")
@@ -157,5 +172,5 @@ def _escape(ch: str) -> str:
 _ASCII = {
     "✔": "yes", "✘": "no", "≥": ">=", "≤": "<=", "≠": "!=", "×": "x", "·": "|", "µ": "u", "μ": "u", "→": "->",
     "←": "<-", "…": "...", "–": "-", "—": "-", "“": '"', "”": '"', "‘": "'", "’": "'", "−": "-", "±": "+/-",
-    "≈": "about ", "█": "#", "▏": "", "▎": "", "▍": "", "▌": "", "▋": "#", "▊": "#", "▉": "#", "─": "-", "•": "*",
+    "≈": "about ", "█": "#", "─": "-", "•": "*",
 }  # fmt: skip

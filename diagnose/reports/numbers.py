@@ -13,9 +13,10 @@ from diagnose.findings import Scalar
 
 UNKNOWN = "unknown"
 
-_TIME: tuple[tuple[int, str], ...] = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
-_BINARY: tuple[tuple[int, str], ...] = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
-_DECIMAL: tuple[tuple[int, str], ...] = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
+Units = tuple[tuple[int, str], ...]
+_TIME: Units = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
+_BINARY: Units = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
+_DECIMAL: Units = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
 _SUFFIX = {"gb_s": " GB/s", "mb_per_s": " MB/s", "percent": "%"}
 
 
@@ -162,7 +163,7 @@ def _rounded(number: Decimal, digits: int, up: bool) -> Decimal:
     return number
 
 
-def _scaled(value: float, units: tuple[tuple[int, str], ...], digits: int, up: bool, carry: int) -> str:
+def _scaled(value: float, units: Units, digits: int, up: bool, carry: int) -> str:
     index = max((i for i, (step, _) in enumerate(units) if abs(value) >= step), default=0)
     number = _rounded(Decimal(repr(value)) / units[index][0], digits, up)
     if abs(number) >= carry and index + 1 < len(units):
@@ -172,7 +173,7 @@ def _scaled(value: float, units: tuple[tuple[int, str], ...], digits: int, up: b
     return f"{int(number) if whole else number:,} {units[index][1]}"
 
 
-def _exactly(value: float, units: tuple[tuple[int, str], ...]) -> str:
+def _exactly(value: float, units: Units) -> str:
     step, word = units[max((i for i, (step, _) in enumerate(units) if abs(value) >= step), default=0)]
     return f"{_plain(Decimal(repr(value)) / step):,f} {word}"
 

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 from diagnose.findings import CoverageNote, Device, Finding, Input, Report, TimeShare, TraceInfo, Verdict
 from diagnose.reports import numbers
-from diagnose.reports.blocks import Bar, Bars, Cell, Code, Command, Facts, Inline, Item, Items, Line, Section, Table
+from diagnose.reports.blocks import (
+    WORDS,
+    Bar,
+    Bars,
+    Cell,
+    Code,
+    Command,
+    Facts,
+    Inline,
+    Item,
+    Items,
+    Line,
+    Section,
+    Table,
+)
 from diagnose.reports.finding_blocks import prose
-from diagnose.reports.names import clip, visible
+from diagnose.reports.names import clip, middle, visible
 
 _BARS = 6
 _DEVICES = 2
 _HEAD_INPUTS = 3
 SHORT_HASH = 12
+_LABEL, _PATH = 120, 300  # characters of a name; longer ones are no names
+
+
+def _label(words: str) -> str:
+    return clip(visible(words), _LABEL)
+
+
+def _path(i: Input) -> str:
+    return middle(visible(i.path), _PATH)
 
 
 def read_head(report: Report) -> Facts:
@@ -29,19 +52,19 @@ def _input_line(i: Input) -> Inline:
     state = "" if i.readable else "not readable, "
     rows = "1 row" if i.rows == 1 else f"{numbers.count(i.rows)} rows"
     digest = visible(i.sha256[:SHORT_HASH])
-    return (Code(visible(i.path)), f"({state}{visible(i.kind)}, {rows}, sha256 {digest}…)")
+    return (Code(_path(i)), f"({state}{_label(i.kind)}, {rows}, sha256 {digest}…)")
 
 
 def trace_line(trace: TraceInfo) -> str:
     """`NVIDIA Nsight Systems 2025.3 · schema 3.20 · 61.4 s · 2 × NVIDIA H100 80GB HBM3 · 412,806 kernels`."""
-    parts = [visible(trace.product)]
+    parts = [_label(trace.product)]
     if trace.schema_version:
-        parts.append(f"schema {visible(trace.schema_version)}")
+        parts.append(f"schema {_label(trace.schema_version)}")
     if trace.window_ns is not None:
         parts.append(numbers.duration(trace.window_ns))
     used = [d for d in trace.devices if d.used] or list(trace.devices)
-    for name in dict.fromkeys(d.name for d in used):
-        parts.append(f"{sum(d.name == name for d in used)} × {visible(name)}")
+    names = dict.fromkeys(d.name for d in used)
+    parts += [f"{sum(d.name == name for d in used)} × {_label(name)}" for name in names]
     if trace.kernels is not None:
         parts.append(f"{numbers.count(trace.kernels)} kernels")
     return " · ".join(p for p in parts if p)
@@ -69,7 +92,7 @@ def _bars(device: int | None, rows: list[TimeShare], named: bool) -> Bars:
         shown, rest = rows[:_BARS], rows[_BARS:]
     bars = [
         Bar(
-            label=visible(f"{r.family} {r.precision}".strip()),
+            label=middle(visible(f"{r.family} {r.precision}".strip()), 28),
             share=r.share,
             value=f"{numbers.duration(r.time_ns)} · {_kernels(r.kernels)}",
             name=r.top_kernel,
@@ -84,8 +107,9 @@ def _bars(device: int | None, rows: list[TimeShare], named: bool) -> Bars:
     return Bars(f"where the GPU time went{where} (share of kernel time)", tuple(bars))
 
 
-def verdict_section(report: Report, verdict: Verdict, title: str, importance: int, verbose: bool) -> Section | None:
-    """`ruled out` or `absent`: absent ones as a line of ids (reasons with verbose), ruled out with the reason."""
+def verdict_section(report: Report, verdict: Verdict, importance: int, verbose: bool) -> Section | None:
+    """Absent signatures as a line of ids (with reasons if `verbose`), ruled-out ones with the reason."""
+    title = WORDS[verdict]
     found = [f for f in report.findings if f.verdict == verdict]
     if not found:
         return None
@@ -119,7 +143,7 @@ def _undecided(members: list[Finding], everyone: tuple[Finding, ...], verbose: b
         under += [("why", (prose(r),)) for r in reasons if r]
     missing = dict.fromkeys(m for f in members for m in f.missing)
     if missing:
-        under.append(("missing", tuple(Code(visible(m)) for m in missing)))
+        under.append(("missing", tuple(Code(_label(m)) for m in missing)))
     for c in members[0].captures:
         under.append(("run", (Command(clip(visible(c.command), 2000)),)))
         if c.note:
@@ -137,7 +161,7 @@ def _why(f: Finding) -> str:
 def _scoped(f: Finding, everyone: tuple[Finding, ...]) -> str:
     """The id alone when all scopes of the signature agree, else with the scope it is about."""
     verdicts = {x.verdict for x in everyone if x.signature == f.signature}
-    return visible(f.signature if len(verdicts) == 1 else f"{f.signature} ({f.scope.label})")
+    return _label(f.signature if len(verdicts) == 1 else f"{f.signature} ({f.scope.label})")
 
 
 def coverage_sections(report: Report) -> tuple[Section, ...]:
@@ -157,7 +181,8 @@ def coverage_sections(report: Report) -> tuple[Section, ...]:
 
 
 def _note(n: CoverageNote) -> Item:
-    under: tuple[tuple[str, Inline], ...] = (("run", (Command(clip(visible(n.capture), 2000)),)),) if n.capture else ()
+    run: Inline = (Command(clip(visible(n.capture), 2000)),)
+    under = (("run", run),) if n.capture else ()
     word = "warning: " if n.level == "warning" else ""
     return Item((word + prose(n.text),), under, "warning" if n.level == "warning" else "")
 
@@ -167,12 +192,12 @@ def _trace(trace: TraceInfo) -> Facts:
     if trace.window_start_ns is not None and trace.window_end_ns is not None:
         ends = f"{numbers.moment(trace.window_start_ns)} s to {numbers.moment(trace.window_end_ns)} s"
         rows.append(("window", ((f"{ends} of the trace's own clock",),)))
-    started = [f"{visible(trace.start_utc)} UTC"] if trace.start_utc else []
-    started += [f"{visible(trace.start_local)} local"] if trace.start_local else []
+    started = [f"{_label(trace.start_utc)} UTC"] if trace.start_utc else []
+    started += [f"{_label(trace.start_local)} local"] if trace.start_local else []
     if started:
         rows.append(("started", ((" · ".join(started),),)))
-    versions = [f"driver {visible(trace.driver)}"] if trace.driver else []
-    versions += [f"CUDA {visible(trace.cuda_driver)} (driver)"] if trace.cuda_driver else []
+    versions = [f"driver {_label(trace.driver)}"] if trace.driver else []
+    versions += [f"CUDA {_label(trace.cuda_driver)} (driver)"] if trace.cuda_driver else []
     if versions:
         rows.append(("software", ((" · ".join(versions),),)))
     if trace.devices:
@@ -181,11 +206,11 @@ def _trace(trace: TraceInfo) -> Facts:
 
 
 def _device(d: Device) -> str:
-    parts = [f"GPU {d.device}" if d.device is not None else "GPU", visible(d.name)]
-    parts += [f"compute capability {visible(d.compute_capability)}"] if d.compute_capability else []
+    parts = [f"GPU {d.device}" if d.device is not None else "GPU", _label(d.name)]
+    parts += [f"compute capability {_label(d.compute_capability)}"] if d.compute_capability else []
     parts += [numbers.size(d.memory_bytes)] if d.memory_bytes is not None else []
     parts += [f"{d.sm_count} SMs"] if d.sm_count is not None else []
-    parts += [f"bus {visible(d.bus_id)}"] if d.bus_id else []
+    parts += [f"bus {_label(d.bus_id)}"] if d.bus_id else []
     parts += [] if d.used else ["not used in this trace"]
     return " · ".join(parts)
 
@@ -194,7 +219,7 @@ def _inputs(inputs: tuple[Input, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     under: list[Inline] = []
     for i in inputs:
-        kind = visible(i.kind) if i.readable else f"{visible(i.kind)}, not readable"
-        rows.append((Code(visible(i.path)), kind, numbers.count(i.rows), numbers.size(i.bytes)))
-        under.append(("sha256", Code(visible(i.sha256))))
+        kind = _label(i.kind) if i.readable else f"{_label(i.kind)}, not readable"
+        rows.append((Code(_path(i)), kind, numbers.count(i.rows), numbers.size(i.bytes)))
+        under.append(("sha256", Code(_label(i.sha256))))
     return Table("inputs", ("path", "kind", "rows", "size"), tuple(rows), "llrr", tuple(under))

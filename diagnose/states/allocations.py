@@ -15,7 +15,7 @@ DEVICE_MEMORY = 2  # memKind; 1 is pinned host memory, which is not on the GPU
 
 @dataclass(slots=True)
 class Pool:
-    """One pool of one process: mean size and use a time bucket, the newest row and the largest size (bytes)."""
+    """One pool of one process: mean size and use a time bucket, newest row, largest size (bytes)."""
 
     rows: Buckets = field(default_factory=Buckets)
     size: Buckets = field(default_factory=Buckets)
@@ -59,7 +59,16 @@ class Pools:
 
     stream = "allocations"
     columns = frozenset(
-        {"start_ns", "global_pid", "pool_address", "pool_size", "pool_used", "pool_threshold", "operation", "bytes"}
+        {
+            "start_ns",
+            "global_pid",
+            "pool_address",
+            "pool_size",
+            "pool_used",
+            "pool_threshold",
+            "operation",
+            "bytes",
+        }
     )
 
     def __init__(self) -> None:

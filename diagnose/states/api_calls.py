@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnose.artifacts.chunks import Ints
+from diagnose.artifacts.chunks import Bools, Ints
 from diagnose.states.base import Batch
 from diagnose.states.buckets import Buckets
 from diagnose.states.intervals import Collector
@@ -45,18 +45,18 @@ class ApiTotals:
                 seen[1] = min(seen[1], int(batch.start[i]))
         self._early_calls(batch, ok & self.work.of(batch.code))
 
-    def _early_calls(self, batch: Batch, working: Ints) -> None:
+    def _early_calls(self, batch: Batch, working: Bools) -> None:
         groups = batch.groups("pid")
         parts = zip(
             groups.keys,
             groups.slices(batch.start),
             groups.slices(batch.duration),
-            groups.slices(working.astype(np.int64)),
+            groups.slices(working),
             strict=True,
         )
         for (pid,), start, duration, work in parts:
             if work.any():
-                first = int(start[work != 0].min())
+                first = int(start[work].min())
                 self.first_work[pid] = min(first, self.first_work.get(pid, first))
             limit = self.first_work.get(pid)
             before = np.ones(len(start), dtype=np.bool_) if limit is None else start < limit

@@ -8,13 +8,14 @@ small results at the end. Memory stays bounded however long the trace is.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from diagnose.artifacts.chunks import Chunk, Ints
+from diagnose.artifacts.chunks import Bools, Chunk, Ints
 from diagnose.states.names import Names
 
+V = TypeVar("V", Ints, Bools)
 NO_DEVICE = -1
 NO_PID = -1
 
@@ -131,13 +132,15 @@ class Groups:
             ordered = key[self.order]
             self.first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         at = self.first if self.order is None else self.order[self.first]
-        self.keys: list[tuple[int, ...]] = list(zip(*(column[at].tolist() for column in columns), strict=True))
+        self.keys: list[tuple[int, ...]] = list(
+            zip(*(column[at].tolist() for column in columns), strict=True)
+        )
 
-    def sorted(self, values: Ints) -> Ints:
+    def sorted(self, values: V) -> V:
         """`values` in group order."""
         return values if self.order is None else values[self.order]
 
-    def slices(self, values: Ints) -> list[Ints]:
+    def slices(self, values: V) -> list[V]:
         """`values` split by group, aligned with `keys`."""
         return np.split(self.sorted(values), self.first[1:]) if len(self.first) else []
 

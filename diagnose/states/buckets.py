@@ -7,6 +7,7 @@ import numpy as np
 from diagnose.artifacts.chunks import Ints
 
 COUNT = 1024
+EXACT = 4096
 
 
 class Buckets:
@@ -17,10 +18,17 @@ class Buckets:
         self.origin: int | None = None
         self.width_ns = 1 << 10
         self.sums: Ints = np.zeros(count, dtype=np.int64)
+        # The first values as they came: `before` is exact while they are all.
+        self._kept: list[tuple[Ints, Ints]] | None = []
+        self._rows = 0
 
     def add(self, starts: Ints, values: Ints) -> None:
         if not len(starts):
             return
+        self._rows += len(starts)
+        if self._kept is not None:
+            self._kept.append((starts, values))
+            self._kept = self._kept if self._rows <= EXACT else None
         low, high = int(starts.min()), int(starts.max())
         if self.origin is None:
             self.origin = low
@@ -44,13 +52,21 @@ class Buckets:
     def merge(self, other: Buckets) -> None:
         if other.origin is None:
             return
+        if other._kept is not None:
+            for starts, values in other._kept:
+                self.add(starts, values)
+            return
         held = np.flatnonzero(other.sums)
+        self._kept = None
         self.add(other.origin + held * other.width_ns, other.sums[held])
 
     def before(self, time_ns: float) -> tuple[int, int]:
         """Sum that starts before `time_ns`, as [low, high]: the bucket it falls into is uncertain."""
         if self.origin is None:
             return 0, 0
+        if self._kept is not None:
+            exact = sum(int(values[starts < time_ns].sum()) for starts, values in self._kept)
+            return exact, exact
         at = (time_ns - self.origin) / self.width_ns
         sure = int(np.clip(np.floor(at), 0, self.count))
         upto = int(np.clip(np.ceil(at), 0, self.count))

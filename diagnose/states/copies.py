@@ -90,7 +90,10 @@ class Copies:
         source = part.filled("src_memory")
         host = np.where(part.column("kind") == 1, source, part.filled("dst_memory"))
         groups = part.groups("pid", "device")
-        split = [groups.slices(v) for v in (part.start, part.end, size, host, part.stream, part.correlation, source)]
+        split = [
+            groups.slices(v)
+            for v in (part.start, part.end, size, host, part.stream, part.correlation, source)
+        ]
         for key, s, e, b, h, stream, ids, src in zip(groups.keys, *split, strict=True):
             time = e - s
             total = CopyTotal(
@@ -104,7 +107,10 @@ class Copies:
             self.totals.setdefault(key, CopyTotal()).add(total)
             self.unions.setdefault(key, Collector()).add(s, e)
             longest = np.argsort(-time, kind="stable")[:SITES].tolist()
-            rows = [(int(time[i]), int(s[i]), int(stream[i]), int(b[i]), int(ids[i]), int(src[i])) for i in longest]
+            rows = [
+                (int(time[i]), int(s[i]), int(stream[i]), int(b[i]), int(ids[i]), int(src[i]))
+                for i in longest
+            ]
             self.top[key] = sorted(self.top.get(key, []) + rows, reverse=True)[:SITES]
 
     def merge(self, other: Copies) -> None:
@@ -124,7 +130,9 @@ class Granules:
     """
 
     stream = "copies"
-    columns = frozenset({"start_ns", "end_ns", "device", "global_pid", "bytes", "kind", "um_cause", "address"})
+    columns = frozenset(
+        {"start_ns", "end_ns", "device", "global_pid", "bytes", "kind", "um_cause", "address"}
+    )
     CAP = 1 << 20
 
     def __init__(self, cause: str) -> None:

@@ -11,17 +11,18 @@ import numpy as np
 
 from diagnose.artifacts.chunks import Ints
 
-CAP = 1 << 17  # intervals kept per key: 2 MB
+CAP = 1 << 15  # intervals kept per key: 512 kB
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
     """A disjoint, ordered set. `dropped_ns`: gaps that were closed to stay bounded (at most this much
-    of the covered time is in truth uncovered)."""
+    of the covered time is in truth uncovered). `exact_ns`: the true covered time, where it is known."""
 
     starts: Ints
     ends: Ints
     dropped_ns: int = 0
+    exact_ns: int | None = None
 
     @property
     def covered_ns(self) -> int:
@@ -113,6 +114,9 @@ class Collector:
     """
 
     cap: int = CAP
+    _exact: int | None = 0
+    _last_start: int = -(2**63)
+    _reach: int = -(2**63)
     _parts: list[Intervals] = field(default_factory=list)
     _held: int = 0
     _dropped: int = 0
@@ -121,12 +125,27 @@ class Collector:
         part = union(starts, ends)
         if len(part) == 0:
             return
+        self._count(part, int(starts.max()))
         self._parts.append(part)
         self._held += len(part)
         if self._held > 2 * self.cap or len(self._parts) > 4096:
             self._compact()
 
+    def _count(self, part: Intervals, last_start: int) -> None:
+        """Keeps the exact covered time for as long as rows come in start order.
+
+        What starts at or after the newest start so far can only add beyond the furthest end so far.
+        """
+        if self._exact is not None and int(part.starts[0]) >= self._last_start:
+            beyond = np.maximum(part.ends, self._reach) - np.maximum(part.starts, self._reach)
+            self._exact += int(beyond.sum())
+        else:
+            self._exact = None
+        self._last_start = max(self._last_start, last_start)
+        self._reach = max(self._reach, int(part.ends[-1]))
+
     def merge(self, other: Collector) -> None:
+        self._exact = None  # the parts may interleave; the union itself tells while nothing was closed
         self._parts.extend(other._parts)
         self._held += other._held
         self._dropped += other._dropped
@@ -152,4 +171,5 @@ class Collector:
     def result(self) -> Intervals:
         self._compact()
         whole = self._parts[0]
-        return Intervals(whole.starts, whole.ends, self._dropped)
+        exact = whole.covered_ns if self._dropped == 0 else self._exact
+        return Intervals(whole.starts, whole.ends, self._dropped, exact)

@@ -109,10 +109,10 @@ class BusyIntervals:
             return
         groups = batch.groups("pid", "device")
         starts, ends = groups.slices(batch.start), groups.slices(batch.end)
-        masks = groups.slices(chosen.astype(np.int64)) if chosen is not None else [None] * len(starts)
+        masks = groups.slices(chosen) if chosen is not None else [None] * len(starts)
         for key, s, e, m in zip(groups.keys, starts, ends, masks, strict=True):
             if m is not None:
-                s, e = s[m != 0], e[m != 0]
+                s, e = s[m], e[m]
             self.unions.setdefault(key, Collector()).add(s, e)
 
     def merge(self, other: BusyIntervals) -> None:
@@ -176,8 +176,8 @@ class Pairs:
         skipped = self.skip.of(batch.code) & ~is_first & ~is_then if self.skip else None
         bounds = [*groups.first.tolist(), batch.rows]
         start, end, code = groups.sorted(batch.start), groups.sorted(batch.end), groups.sorted(batch.code)
-        firsts, thens = groups.sorted(is_first), groups.sorted(is_then)  # type: ignore[type-var]
-        skips = groups.sorted(skipped) if skipped is not None else None  # type: ignore[type-var]
+        firsts, thens = groups.sorted(is_first), groups.sorted(is_then)
+        skips = groups.sorted(skipped) if skipped is not None else None
         ids = groups.sorted(batch.correlation)
         for i, key in enumerate(groups.keys):
             part = slice(bounds[i], bounds[i + 1])
@@ -198,30 +198,30 @@ class Pairs:
         start: Ints,
         end: Ints,
         code: Ints,
-        firsts: Ints,
-        thens: Ints,
+        firsts: Bools,
+        thens: Bools,
         ids: Ints,
     ) -> None:
         """Pairs each `first` among `rows` (one stream, skipped ones removed) with the row after it."""
         pid, device, _, stream = key
         previous = self._open.get(key)
         open_first = previous is not None and bool(self.first.flags[previous[2]])
-        leading = rows[:-1][firsts[rows[:-1]] != 0]
+        leading = rows[:-1][firsts[rows[:-1]]]
         last = int(rows[-1])
         self._open[key] = (int(start[last]), int(end[last]), int(code[last]))
-        mine = firsts[rows] != 0
+        mine = firsts[rows]
         if not open_first and not mine.any():
             return
         into = self.matched.setdefault((pid, device), Matched())
         into.firsts += int(mine.sum())
         into.first_ns += int((end[rows] - start[rows])[mine].sum())
-        follower = rows[1:][firsts[rows[:-1]] != 0]
+        follower = rows[1:][firsts[rows[:-1]]]
         before_end, before_code = end[leading], code[leading]
         if open_first and previous is not None:
             follower = np.concatenate(([rows[0]], follower))
             before_end = np.concatenate(([previous[1]], before_end))
             before_code = np.concatenate(([previous[2]], before_code))
-        hit = thens[follower] != 0
+        hit = thens[follower]
         if not hit.any():
             return
         follower, before_end, before_code = follower[hit], before_end[hit], before_code[hit]
@@ -232,7 +232,15 @@ class Pairs:
         into.claims.add(s, e)
         longest = np.argsort(s - e, kind="stable")[:SITES]
         found = [
-            (int(e[j] - s[j]), int(s[j]), stream, int(before_code[j]), int(code[follower[j]]), int(ids[follower[j]]), pid)
+            (
+                int(e[j] - s[j]),
+                int(s[j]),
+                stream,
+                int(before_code[j]),
+                int(code[follower[j]]),
+                int(ids[follower[j]]),
+                pid,
+            )
             for j in longest
         ]
         into.sites = sorted(into.sites + found, reverse=True)[:SITES]

@@ -46,11 +46,11 @@ class Names:
                 grown = np.full(max(high + 1, 2 * len(self._direct)), -1, dtype=np.int32)
                 grown[: len(self._direct)] = self._direct
                 self._direct = grown
-            codes = self._direct[ids]
-            if (codes < 0).any():
-                self._learn(np.unique(ids[codes < 0]).tolist())
-                codes = self._direct[ids]
-            codes = codes.astype(np.int64)
+            direct = self._direct[ids]
+            if (direct < 0).any():
+                self._learn(np.unique(ids[direct < 0]).tolist())
+                direct = self._direct[ids]
+            codes = direct.astype(np.int64)
         return codes if valid is None else np.where(valid, codes, 0)
 
     def _far_codes(self, ids: Ints) -> Ints:

@@ -7,6 +7,7 @@ state needs are not read; streams that no state needs are not opened.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,7 +41,7 @@ class TracePass:
         if name not in self._families:
 
             def decide(names: list[str], family: str = name) -> Bools:
-                return np.asarray(kernels.classify(names).in_family(family), dtype=np.bool_)
+                return np.asarray(_classes(tuple(names)).in_family(family), dtype=np.bool_)
 
             self._families[name] = Flags(self.kernel_names, decide)
         return self._families[name]
@@ -105,6 +106,12 @@ class TracePass:
             if progress is not None:
                 progress(stream, chunk.rows)
         self.rows[stream] = done
+
+
+@lru_cache(maxsize=32)
+def _classes(names: tuple[str, ...]) -> kernels.KernelClasses:
+    """One classification for all the families that ask about the same new names."""
+    return kernels.classify(names)
 
 
 class UnionFlags(Flags):

@@ -1,1 +1,1 @@
-"""Parts of the sample builder: schema-faithful Nsight Systems exports, text artifacts, and what each holds."""
+"""Parts of the sample builder: schema-faithful exports, text artifacts, and what each holds."""

@@ -1,4 +1,4 @@
-"""What a sample folder is: its files, the verdict of each signature, and the numbers measured on the built file."""
+"""What a sample folder is: its files, the expected verdicts, and the numbers measured on the built trace."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from typing import Any
 
 from .trace import Trace
 
-SIGNATURES = ("fp8-unsupported-gpu", "async-pool-growth", "fp8-cast-storm", "um-prefetch-stall", "nvlink-absent",
-              "offload-pcie-bound")
+SIGNATURES = (
+    "fp8-unsupported-gpu",
+    "async-pool-growth",
+    "fp8-cast-storm",
+    "um-prefetch-stall",
+    "nvlink-absent",
+    "offload-pcie-bound",
+)
 TRACE = "trace.sqlite"
 Verdict = str | list[str]
 Facts = list[dict[str, Any]]
+Measure = Callable[[Path], tuple[Facts, Facts]]
 
 
 @dataclass
 class Case:
-    """One folder. `expect` names only what differs from `others`, the verdicts of the signatures not aimed at."""
+    """One folder. `expect` holds the signature it is about and whatever differs from `others`."""
 
     folder: str
     why: str
@@ -27,7 +34,7 @@ class Case:
     others: dict[str, Verdict]
     trace: Trace | None = None
     texts: dict[str, str] = field(default_factory=dict)
-    measure: Callable[[Path], tuple[Facts, Facts]] | None = None
+    measure: Measure | None = None
 
     def verdicts(self) -> dict[str, Verdict]:
         """The expected verdict of every signature, in a fixed order."""

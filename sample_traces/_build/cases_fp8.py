@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from . import texts
-from .case import Case, Facts, text_only, trace_only
+from .case import Case, Facts, Measure, text_only, trace_only
 from .devices import A100_SXM
 from .kernels import K
 from .measure import Measured
@@ -13,8 +13,9 @@ from .timeline import HTOD, MIB, MS, PAGEABLE, US, Process
 from .trace import Trace
 
 SIGNATURE = "fp8-unsupported-gpu"
-REFUSED = ("torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9, "
-           "or ROCm MI300+")
+REFUSED = (
+    "torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9, or ROCm MI300+"
+)
 
 
 def measure(path: Path) -> tuple[Facts, Facts]:
@@ -62,8 +63,14 @@ def _quantise(p: Process, tensors: int) -> None:
 
 
 def _refused(stderr: str) -> Trace:
-    trace = Trace("3.25.0", [A100_SXM], "550.54.15", "12040", stderr=stderr,
-                  stdout="loading checkpoint\nbf16 warm-up done\n")
+    trace = Trace(
+        "3.25.0",
+        [A100_SXM],
+        "550.54.15",
+        "12040",
+        stderr=stderr,
+        stdout="loading checkpoint\nbf16 warm-up done\n",
+    )
     p = trace.process(4242, 11)
     p.create_context("cudaMalloc_v3020", p.around(262 * MS))
     _load(p, 30, 48 * MIB)
@@ -96,11 +103,13 @@ def _goes_on() -> Trace:
 
 
 def _marlin() -> Trace:
-    trace = Trace("3.11.1", [A100_SXM], "550.54.15", "12040", stderr=texts.MARLIN_WARNING, stdout=texts.VLLM_START)
+    trace = Trace(
+        "3.11.1", [A100_SXM], "550.54.15", "12040", stderr=texts.MARLIN_WARNING, stdout=texts.VLLM_START
+    )
     p = trace.process(4242, 13)
     p.create_context("cudaFree_v3020", p.around(241 * MS))
     _load(p, 8, 64 * MIB)
-    for _ in range(62):
+    for _ in range(66):
         start = p.now
         for _ in range(3):
             p.launch(K["rms_norm"], 7 * US)
@@ -117,22 +126,51 @@ def _marlin() -> Trace:
 
 def cases() -> list[Case]:
     """The folders of this signature."""
-    def traced(name: str, verdict: str, why: str, trace: Trace, facts: object = measure) -> Case:
-        return Case(f"{SIGNATURE}/{name}", why, {SIGNATURE: verdict}, trace_only((8, 0)), trace,
-                    measure=facts)  # type: ignore[arg-type]
+
+    def traced(name: str, verdict: str, why: str, trace: Trace, facts: Measure = measure) -> Case:
+        return Case(
+            f"{SIGNATURE}/{name}", why, {SIGNATURE: verdict}, trace_only((8, 0)), trace, measure=facts
+        )
 
     list_a100 = texts.smi_list("NVIDIA A100-SXM4-80GB", 2)
     return [
-        traced("confirmed", "confirmed", "An A100 (compute capability 8.0) ran FP8 quantise kernels, the process wrote the "
-               "torch._scaled_mm refusal to stderr, and no FP8 GEMM is in the trace, which ends there.", _ends()),
-        Case(f"{SIGNATURE}/confirmed-text-only", "The application log holds FP8 intent and the refusal, and nvidia-smi -L names "
-             "A100s only: steps 1, 2 and 3(a).", {SIGNATURE: "confirmed"}, text_only(),
-             texts={"app.log": texts.app_log(REFUSED), "gpus.txt": list_a100}),
-        traced("near-miss-kernel-follows", "absent", "As confirmed, but one more kernel runs after the last FP8 quantise and no "
-               "text says why it ended: neither 3(a), 3(b) nor 3(c) holds.", _goes_on()),
-        traced("look-alike-marlin", "ruled_out", "vLLM runs FP8 weights as W8A16 through Marlin on Ampere: the log warns, and it works.",
-               _marlin(), marlin_facts),
-        Case(f"{SIGNATURE}/look-alike-invalid-argument", "invalid argument comes from custom_all_reduce with expandable segments; "
-             "nothing asks for FP8.", {SIGNATURE: "absent"}, text_only(),
-             texts={"engine.log": texts.CUSTOM_ALL_REDUCE, "gpus.txt": texts.smi_list("NVIDIA A100-SXM4-80GB", 4)}),
+        traced(
+            "confirmed",
+            "confirmed",
+            "An A100 (compute capability 8.0) ran FP8 quantise kernels, the process wrote the "
+            "torch._scaled_mm refusal to stderr, and no FP8 GEMM is in the trace, which ends there.",
+            _ends(),
+        ),
+        Case(
+            f"{SIGNATURE}/confirmed-text-only",
+            "The application log holds FP8 intent and the refusal, and nvidia-smi -L names "
+            "A100s only: steps 1, 2 and 3(a).",
+            {SIGNATURE: "confirmed"},
+            text_only(),
+            texts={"app.log": texts.app_log(REFUSED), "gpus.txt": list_a100},
+        ),
+        traced(
+            "near-miss-kernel-follows",
+            "absent",
+            "As confirmed, but one more kernel runs after the last FP8 quantise and no "
+            "text says why it ended: neither 3(a), 3(b) nor 3(c) holds.",
+            _goes_on(),
+        ),
+        traced(
+            "look-alike-marlin",
+            "ruled_out",
+            "vLLM runs FP8 weights as W8A16 through Marlin on Ampere: the log warns, and it works.",
+            _marlin(),
+            marlin_facts,
+        ),
+        Case(
+            f"{SIGNATURE}/look-alike-invalid-argument",
+            "invalid argument comes from custom_all_reduce with expandable segments; nothing asks for FP8.",
+            {SIGNATURE: "absent"},
+            text_only(),
+            texts={
+                "engine.log": texts.CUSTOM_ALL_REDUCE,
+                "gpus.txt": texts.smi_list("NVIDIA A100-SXM4-80GB", 4),
+            },
+        ),
     ]

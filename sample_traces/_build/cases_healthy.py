@@ -59,7 +59,7 @@ def _decode() -> Trace:
 
 
 def _idle() -> tuple[Trace, str]:
-    """A service without requests: a heartbeat kernel now and then. An old schema, and a dmon log beside it."""
+    """A service without requests: a heartbeat kernel now and then. Comes with a dmon log."""
     trace = Trace("2.9.1", [A100_SXM], "51586001", "11070", stdout="waiting for requests\n")
     p = trace.process(4242, 74)
     p.create_context("cudaFree_v3020", p.around(254 * MS))
@@ -69,8 +69,24 @@ def _idle() -> tuple[Trace, str]:
         p.launch(K["mul_f32"], 38 * US)
         p.sync("cudaStreamSynchronize_v3020", 7)
         p.think(48 * MS)
-    sweeps = [[{"pwr": 62 + n % 3, "gtemp": 33, "mtemp": 34, "sm": n % 2, "mem": 0, "mclk": 1593, "pclk": 1140, "fb": 1311,
-                "bar1": 3, "rxpci": n % 3, "txpci": n % 2}] for n in range(20)]
+    sweeps = [
+        [
+            {
+                "pwr": 62 + n % 3,
+                "gtemp": 33,
+                "mtemp": 34,
+                "sm": n % 2,
+                "mem": 0,
+                "mclk": 1593,
+                "pclk": 1140,
+                "fb": 1311,
+                "bar1": 3,
+                "rxpci": n % 3,
+                "txpci": n % 2,
+            }
+        ]
+        for n in range(20)
+    ]
     return trace, texts.dmon(sweeps)
 
 
@@ -95,14 +111,46 @@ def cases() -> list[Case]:
     start_up = model_load(73, 2, weights=26, size=201326592)
     hidden: dict[str, Verdict] = {"fp8-cast-storm": "cannot_tell", "offload-pcie-bound": "cannot_tell"}
     return [
-        Case("healthy/bf16-llm-decode", "Steady BF16 decoding: the GPU is busy while the host waits.", {}, trace_only((9, 0)),
-             _decode(), measure=measure),
-        Case("healthy/fp8-training-quantise", "FP8 training with TransformerEngine: quantise kernels before the GEMMs are "
-             "part of it.", {"fp8-cast-storm": "absent"}, trace_only((9, 0)), training(72, "3.11.1", 16, 5), measure=measure),
-        Case("healthy/start-up-only", "Context creation, a model load before the first kernel, and two first tokens.",
-             {"offload-pcie-bound": "ruled_out"}, trace_only((8, 0)), start_up, measure=measure),
-        Case("healthy/idle-gpu", "A GPU with nothing to do is not a fault.", {}, trace_only((8, 0)), idle,
-             {"monitor.txt": monitor}, measure),
-        Case("healthy/cuda-graph-only", "Graph trace mode Graph hides the kernels, so kernel and copy metrics are unknown and nothing "
-             "hidden is ever absent.", hidden, trace_only((9, 0)), _graphs(), measure=graph_facts),
+        Case(
+            "healthy/bf16-llm-decode",
+            "Steady BF16 decoding: the GPU is busy while the host waits.",
+            {},
+            trace_only((9, 0)),
+            _decode(),
+            measure=measure,
+        ),
+        Case(
+            "healthy/fp8-training-quantise",
+            "FP8 training with TransformerEngine: quantise kernels before the GEMMs are part of it.",
+            {"fp8-cast-storm": "absent"},
+            trace_only((9, 0)),
+            training(72, "3.11.1", 24, 5),
+            measure=measure,
+        ),
+        Case(
+            "healthy/start-up-only",
+            "Context creation, a model load before the first kernel, and two first tokens.",
+            {"offload-pcie-bound": "ruled_out"},
+            trace_only((8, 0)),
+            start_up,
+            measure=measure,
+        ),
+        Case(
+            "healthy/idle-gpu",
+            "A GPU with nothing to do is not a fault.",
+            {},
+            trace_only((8, 0)),
+            idle,
+            {"monitor.txt": monitor},
+            measure,
+        ),
+        Case(
+            "healthy/cuda-graph-only",
+            "Graph trace mode Graph hides the kernels, so kernel and copy metrics are unknown and nothing "
+            "hidden is ever absent.",
+            hidden,
+            trace_only((9, 0)),
+            _graphs(),
+            measure=graph_facts,
+        ),
     ]

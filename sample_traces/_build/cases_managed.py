@@ -38,7 +38,7 @@ def _begin(version: str, seed: int, managed: int) -> tuple[Trace, Process]:
 
 
 def _stall(wait: float, host: float, passes: int = 9) -> Trace:
-    """Each pass prefetches every weight slice, runs its layer, waits, and prefetches the slice back to the host."""
+    """Each pass prefetches every weight slice, runs its layer, waits, and prefetches the slice back."""
     trace, p = _begin("2.9.1", 41, 3)
     p.launch(K["fill_f32"], 60 * US)
     for _ in range(passes):
@@ -59,15 +59,17 @@ def _faults() -> Trace:
         before = p.now
         p.launch(K["stencil"], 104 * MS, sigma=0.02)
         at = before + 60 * US
-        for n in range(62):
-            address = BASE + n * 256 * KIB
-            at = p.migrate(at, address, 64 * KIB, UM_HTOD, FAULT, 2.1) + p.around(1.2 * MS)
+        for n in range(84):
+            address = BASE + n * 512 * KIB
+            at = p.migrate(at, address, 128 * KIB, UM_HTOD, FAULT, 2.1) + p.around(0.9 * MS)
             if n % 4 == 0:
-                at = p.migrate(at, address + 64 * KIB, 192 * KIB, UM_HTOD, SPECULATIVE, 6.0) + p.around(40 * US)
+                at = p.migrate(at, address + 128 * KIB, 320 * KIB, UM_HTOD, SPECULATIVE, 6.0) + p.around(
+                    40 * US
+                )
         p.sync("cudaDeviceSynchronize_v3020")
         at = p.now + 50 * US
         for n in range(16):
-            at = p.migrate(at, BASE + n * 256 * KIB, 64 * KIB, UM_DTOH, FAULT, 2.4) + p.around(60 * US)
+            at = p.migrate(at, BASE + n * 512 * KIB, 64 * KIB, UM_DTOH, FAULT, 2.4) + p.around(60 * US)
         p.now = at
         p.think((4 + turn % 2) * MS)
         p.launch(K["mul_f32"], 90 * US)
@@ -84,26 +86,49 @@ def _once() -> Trace:
     for piece in range(3):
         p.prefetch(BASE + piece * 64 * MIB, 64 * MIB)
     for _ in range(60):
-        p.launch(K["stencil"], 2.2 * MS)
+        p.launch(K["stencil"], 0.7 * MS)
         p.launch(K["add_f32"], 110 * US)
         p.copy(HTOD, 4096, 6.0)
         p.sync("cudaStreamSynchronize_v3020", 7)
-        p.think(15 * MS)
+        p.think(41 * MS)
     return trace
 
 
 def cases() -> list[Case]:
     """The folders of this signature."""
+
     def of(name: str, verdict: str, why: str, trace: Trace) -> Case:
-        return Case(f"{SIGNATURE}/{name}", why, {SIGNATURE: verdict}, trace_only((7, 5)), trace, measure=measure)
+        return Case(
+            f"{SIGNATURE}/{name}", why, {SIGNATURE: verdict}, trace_only((7, 5)), trace, measure=measure
+        )
 
     return [
-        of("confirmed", "confirmed", "cudaMemPrefetchAsync takes over 30 % of API time and over 20 % of the steady wall time of its "
-           "thread, the same 2 MiB granules move nine times, and no kernel runs meanwhile.", _stall(9.2, 2.0)),
-        of("near-miss-wall-share", "absent", "As confirmed, but the prefetch calls take 19.6 % of the steady wall time (step 2 asks for "
-           "20 %) and under half of API time; counting the eventClass 67 twins would double it.", _stall(12.0, 16.6)),
-        of("look-alike-page-faults", "absent", "Page faults (migrationCause 2) move the pages and there is no prefetch call: "
-           "another fault with another cure.", _faults()),
-        of("look-alike-prefetch-once", "absent", "All prefetches are in the first tenth of the window: one prefetch is the right "
-           "use.", _once()),
+        of(
+            "confirmed",
+            "confirmed",
+            "cudaMemPrefetchAsync takes over 30 % of API time and over 20 % of the steady wall time of its "
+            "thread, the same 2 MiB granules move nine times, and no kernel runs meanwhile.",
+            _stall(9.2, 2.0),
+        ),
+        of(
+            "near-miss-wall-share",
+            "absent",
+            "As confirmed, but the prefetch calls take just under 20 % of the steady wall time (step 2 "
+            "asks for "
+            "20 %) and under half of API time; counting the eventClass 67 twins would double it.",
+            _stall(12.0, 16.6),
+        ),
+        of(
+            "look-alike-page-faults",
+            "absent",
+            "Page faults (migrationCause 2) move the pages and there is no prefetch call: "
+            "another fault with another cure.",
+            _faults(),
+        ),
+        of(
+            "look-alike-prefetch-once",
+            "absent",
+            "All prefetches are in the first tenth of the window: one prefetch is the right use.",
+            _once(),
+        ),
     ]

@@ -1,9 +1,9 @@
 """Write one Nsight Systems SQLite export: tables, columns, types and order as the schema version has them.
 
-Columns and enumerations come from `schema.tsv` and `enums.tsv` beside this file. Both were taken from real exports
-of the three versions (2.9.1 = nsys 2022.2.1, 3.11.1 = 2024.2.3, 3.25.0 = 2026.2.1) with two exceptions, which no
-real export of 3.25.0 holds: CUDA_GPU_MEMORY_USAGE_EVENTS has the columns of 3.20.3 and GRAPH_TRACE those of 3.16.1.
-Export is lazy as in the real tool: a table without rows is not written.
+Columns and enumerations come from `schema.tsv` and `enums.tsv` beside this file. Both were taken from real
+exports of the three versions (2.9.1 = nsys 2022.2.1, 3.11.1 = 2024.2.3, 3.25.0 = 2026.2.1) with two
+exceptions, which no real export of 3.25.0 holds: CUDA_GPU_MEMORY_USAGE_EVENTS has the columns of 3.20.3
+and GRAPH_TRACE those of 3.16.1. Export is lazy as in the real tool: a table without rows is not written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ PRODUCT = {
     "3.11.1": ("2024.2.3.38", "2024.2", "/opt/nvidia/nsight-systems/2024.2.3"),
     "3.25.0": ("2026.2.1.210", "2026.2", "/opt/nvidia/nsight-systems/2026.2.1"),
 }
-# Real values changed between versions (measured by joining to the API call): the enumeration is true in 3.25.0 only.
+# The written values changed between versions (known from joining to the API call): the enumeration table is
+# true in 3.25.0 only.
 SYNC_TYPE = {
     "2.9.1": {"context": 1, "event": 2, "stream": 3},
     "3.11.1": {"context": 1, "event": 2, "stream": 3},
@@ -111,7 +112,7 @@ class Export:
         """Write the file: rows of event tables in start order, VACUUM, neutral header fields."""
         path.unlink(missing_ok=True)
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.execute("PRAGMA page_size = 4096")
+            db.execute("PRAGMA page_size = 1024")  # real exports: 4096; smaller pages keep the samples small
             db.execute("PRAGMA journal_mode = OFF")
             db.execute("PRAGMA user_version = 0")
             db.execute("BEGIN")
@@ -132,7 +133,7 @@ class Export:
         defs = []
         for c in cols:
             key = " PRIMARY KEY" if (table, c.name) in {("StringIds", "id"), ("ANALYSIS_FILE", "id")} else ""
-            defs.append(f"    {c.name:<32}{c.type:<10}{'NOT NULL' if c.notnull else ''}{key}".rstrip())
+            defs.append(f"    {c.name} {c.type}{' NOT NULL' if c.notnull else ''}{key}")
         db.execute(f"CREATE TABLE {table} (\n" + ",\n".join(defs) + "\n)")
         names = [c.name for c in cols]
         for row in rows:
@@ -151,7 +152,7 @@ def in_start_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _steady_header(path: Path) -> None:
-    """Set the header fields that depend on the SQLite library (change counter, version-valid-for, version)."""
+    """Set the header fields that depend on the SQLite library: change counter, its version."""
     data = bytearray(path.read_bytes())
     data[24:28] = (1).to_bytes(4, "big")
     data[92:96] = (1).to_bytes(4, "big")

@@ -1,8 +1,8 @@
 """Kernels of the samples: names as nsys writes them, and launch shapes, read from `kernels.tsv`.
 
-The names are those of public traces and of shipped libraries (cuBLASLt, cuDNN, PyTorch, vLLM, TransformerEngine,
-NCCL), spelled as nsys demangles: `(int)4`, `<unnamed>`, `[lambda(float) (instance 1)]`. A short name `=` marks a
-plain C name: mangled, demangled and short name are the same text.
+The names are those of public traces and of shipped libraries (cuBLASLt, cuDNN, PyTorch, vLLM,
+TransformerEngine, NCCL), spelled as nsys demangles: `(int)4`, `<unnamed>`, `[lambda(float) (instance 1)]`.
+A short name `=` marks a plain C name: mangled, demangled and short name are the same text.
 """
 
 from __future__ import annotations

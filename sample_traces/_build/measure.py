@@ -1,7 +1,8 @@
 """Decisive numbers of a built trace, by plain SQL and Python over the raw file.
 
-The definitions are the documented ones of the metrics with the same names. Nothing of the program is used, so that
-the program's facts can be compared with these values. Kernel families are the documented regular expressions.
+The definitions are the documented ones of the metrics with the same names. Nothing of the program is used,
+so that the program's facts can be compared with these values. Kernel families are the documented regular
+expressions.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 Interval = tuple[int, int]
 FAMILY = {
-    "fp8_gemm": r"sm\d+_xmma_gemm_e[45]m[23]|nvjet_(?:sm\d+_)?q[qr]|cutlass3x_sm\d+_\w*gemm_(?:\w*?_)?(?:e4m3|e5m2|f8)_",
-    "fp8_gemm_out_f32": r"xmma_gemm_e[45]m[23](?:e[45]m[23])?f32_|cutlass3x_\w*gemm_(?:e4m3|e5m2|f8)_\w+_f32_f32_f32",
+    "fp8_gemm": r"sm\d+_xmma_gemm_e[45]m[23]|nvjet_(?:sm\d+_)?q[qr]|"
+    r"cutlass3x_sm\d+_\w*gemm_(?:\w*?_)?(?:e4m3|e5m2|f8)_",
+    "fp8_gemm_out_f32": r"xmma_gemm_e[45]m[23](?:e[45]m[23])?f32_|"
+    r"cutlass3x_\w*gemm_(?:e4m3|e5m2|f8)_\w+_f32_f32_f32",
     "cast_to_f32": r"direct_copy_kernel_cuda.*lambda\(float\).*(?:LoadWithCast|StoreWithCast)",
     "fp8_weight_only": r"[Mm]arlin<\(long\)1125899906909960, *\(long\)2814749767172868",
     "fp8_quantise": r"float8_copy_kernel_cuda|fp8_quant|cast_transpose|cast_fp8",
@@ -59,6 +63,10 @@ def overlap(a: Iterable[Interval], b: Iterable[Interval]) -> int:
     return length(left) + length(right) - length([*left, *right])
 
 
+def _median(values: list[int]) -> float:
+    return float(sorted(values)[len(values) // 2])
+
+
 class Measured:
     """Facts of one file, collected as rows of expected.json."""
 
@@ -91,16 +99,20 @@ class Measured:
 
     @staticmethod
     def _calls(db: sqlite3.Connection) -> list[dict[str, Any]]:
-        cursor = db.execute("SELECT r.*, s.value AS name FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s "
-                            "ON s.id = r.nameId ORDER BY r.start")
+        cursor = db.execute(
+            "SELECT r.*, s.value AS name FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s "
+            "ON s.id = r.nameId ORDER BY r.start"
+        )
         head = [c[0] for c in cursor.description]
         rows = [dict(zip(head, row, strict=True)) for row in cursor]
         for row in rows:
             row["base"] = re.sub(r"_v\d{4,5}$", "", row["name"])
         return rows
 
-    def add(self, metric: str, params: dict[str, Any], value: Any, *, near: float | None = None, **scope: int) -> None:
-        """Keep a fact; `near` marks a value whose definition leaves a choice, with the absolute tolerance to allow."""
+    def add(
+        self, metric: str, params: dict[str, Any], value: Any, *, near: float | None = None, **scope: int
+    ) -> None:
+        """Keep a fact; `near` is the absolute tolerance where the definition leaves a choice."""
         row: dict[str, Any] = {"metric": metric, "params": params, **scope}
         row["value"] = round(value, 9) if isinstance(value, float) else value
         if near is None:
@@ -108,18 +120,23 @@ class Measured:
         else:
             self.about.append({**row, "abs_tol": near})
 
-    # -- kernels -----------------------------------------------------------------------------------------------
+    # -- kernels -----------------------------------------------------------------------------------
     def kernels(self, family: str = "", device: int | None = None) -> list[dict[str, Any]]:
         """Kernel rows of a family, of one device or all."""
         pattern = re.compile(FAMILY[family]) if family else None
-        return [k for k in self.events["KERNEL"]
-                if (device is None or k["deviceId"] == device) and (pattern is None or pattern.search(k["name"]))]
+        return [
+            k
+            for k in self.events["KERNEL"]
+            if (device is None or k["deviceId"] == device) and (pattern is None or pattern.search(k["name"]))
+        ]
 
     def busy(self, device: int) -> None:
         """kernel_count and kernel_busy_share of a device."""
         rows = self.kernels(device=device)
         self.add("kernel_count", {"family": ""}, len(rows), device=device)
-        self.add("kernel_busy_share", {}, length((k["start"], k["end"]) for k in rows) / self.window, device=device)
+        self.add(
+            "kernel_busy_share", {}, length((k["start"], k["end"]) for k in rows) / self.window, device=device
+        )
 
     def share(self, family: str, device: int = 0) -> None:
         """kernel_count and kernel_time_share of a family."""
@@ -132,7 +149,9 @@ class Measured:
         rows, every = self.kernels(family, device), self.kernels(device=device)
         start = max(k["start"] for k in rows)
         self.add("family_is_last", {"family": family}, all(k["start"] <= start for k in every), device=device)
-        self.add("tail_after_family_ns", {"family": family}, self.end - max(k["end"] for k in rows), device=device)
+        self.add(
+            "tail_after_family_ns", {"family": family}, self.end - max(k["end"] for k in rows), device=device
+        )
 
     def follow(self, first: str, then: str, skip: str, device: int = 0) -> None:
         """kernel_followed_by, matched_time_share, matched_per_first_ratio."""
@@ -146,7 +165,7 @@ class Measured:
                 if not one.search(k["name"]):
                     continue
                 starts += 1
-                following = next((n for n in rows[place + 1:] if not out.search(n["name"])), None)
+                following = next((n for n in rows[place + 1 :] if not out.search(n["name"])), None)
                 if following is not None and two.search(following["name"]):
                     matched.append(following)
         cost = sum(k["end"] - k["start"] for k in matched)
@@ -158,11 +177,14 @@ class Measured:
         self.add("matched_time_share", params, cost / every, device=device)
         self.add("matched_per_first_ratio", params, cost / firsts, device=device)
 
-    # -- copies ------------------------------------------------------------------------------------------------
+    # -- copies ------------------------------------------------------------------------------------
     def copies(self, kind: str, min_bytes: int, device: int) -> None:
         """The copy metrics of one device."""
-        rows = [c for c in self.events["MEMCPY"] if c["deviceId"] == device and c["copyKind"] == COPY[kind]
-                and c["bytes"] >= min_bytes]
+        rows = [
+            c
+            for c in self.events["MEMCPY"]
+            if c["deviceId"] == device and c["copyKind"] == COPY[kind] and c["bytes"] >= min_bytes
+        ]
         params = {"kind": kind, "min_bytes": min_bytes}
         spans = [(c["start"], c["end"]) for c in rows]
         work = [(k["start"], k["end"]) for k in self.kernels(device=device)]
@@ -179,9 +201,10 @@ class Measured:
         first = min(s for s, _ in work)
         early = sum(e - s for s, e in spans if s < first)
         self.add("copy_before_kernels_share", params, early / total, device=device)
-        gaps = [(a[1], b[0]) for a, b in zip(spans, spans[1:], strict=False) if b[0] > a[1]]
+        gaps = [(a[1], b[0]) for a, b in pairwise(spans) if b[0] > a[1]]
         held = sum(1 for g in gaps if overlap([g], work) > 0)
-        self.add("copy_gaps_with_kernels", params, held / len(gaps) if gaps else 0.0, near=0.1, device=device)
+        if gaps:
+            self.add("copy_gaps_with_kernels", params, held / len(gaps), near=0.1, device=device)
 
     def managed(self) -> None:
         """Managed-memory metrics: bytes, busy share, exposure, moves of a 2 MiB granule."""
@@ -200,9 +223,9 @@ class Measured:
             if c["copyKind"] == 11 and c["migrationCause"] == 1:
                 into[c["virtualAddress"] >> 21] = into.get(c["virtualAddress"] >> 21, 0) + 1
         if into:
-            self.add("um_region_moves", {"cause": "prefetch"}, sorted(into.values())[len(into) // 2], near=1.0)
+            self.add("um_region_moves", {"cause": "prefetch"}, sorted(into.values())[len(into) // 2])
 
-    # -- host calls --------------------------------------------------------------------------------------------
+    # -- host calls --------------------------------------------------------------------------------
     def group(self, name: str, calls: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
         """API rows of a group."""
         return [c for c in (self.api if calls is None else calls) if c["base"] in GROUP[name]]
@@ -231,19 +254,26 @@ class Measured:
 
     def allocations(self) -> None:
         """Async allocation metrics and the pool's growth."""
-        self.add("api_per_launch", {"group": "async_alloc"}, len(self.group("async_alloc")) / len(self.group("launch")))
+        self.add(
+            "api_per_launch",
+            {"group": "async_alloc"},
+            len(self.group("async_alloc")) / len(self.group("launch")),
+        )
         order = [c for c in self.api if c["base"] in GROUP["async_alloc"] | GROUP["sync"]]
         slow = hits = 0
         for place, c in enumerate(order):
             if c["base"] not in GROUP["async_alloc"] or c["end"] - c["start"] <= 100_000:
                 continue
             slow += 1
-            before = [o["base"] in GROUP["sync"] for o in order[max(0, place - 2):place]]
+            before = [o["base"] in GROUP["sync"] for o in order[max(0, place - 2) : place]]
             hits += before == [False, True]
         if slow:
             self.add("alloc_sync_alloc_share", {"over_us": 100}, hits / slow)
-        sizes = [m["bytes"] for m in self.memory if m["memoryOperationType"] == 0
-                 and m["localMemoryPoolSize"] is not None]
+        sizes = [
+            m["bytes"]
+            for m in self.memory
+            if m["memoryOperationType"] == 0 and m["localMemoryPoolSize"] is not None
+        ]
         if sizes:
             inside = sum(1 for s in sizes if 2 << 20 <= s <= 8 << 20)
             self.add("alloc_size_share", {"lo_bytes": 2 << 20, "hi_bytes": 8 << 20}, inside / len(sizes))
@@ -257,17 +287,14 @@ class Measured:
         for m in rows:
             live.append(live[-1] + (-m["bytes"] if m["memoryOperationType"] else m["bytes"]))
         q = len(rows) // 4
-        median = lambda xs: float(sorted(xs)[len(xs) // 2])  # noqa: E731
-        growth = median(size[-q:]) - median(size[:q])
-        self.add("pool_growth_ratio", {}, median(size[-q:]) / median(size[:q]), near=0.05)
+        growth = _median(size[-q:]) - _median(size[:q])
+        self.add("pool_growth_ratio", {}, _median(size[-q:]) / _median(size[:q]), near=0.05)
         if growth:
-            self.add("pool_used_growth_ratio", {}, (median(used[-q:]) - median(used[:q])) / growth, near=0.15)
-            self.add("live_growth_ratio", {}, (median(live[-q:]) - median(live[:q])) / growth, near=0.15)
+            for name, values in (("pool_used_growth_ratio", used), ("live_growth_ratio", live)):
+                self.add(name, {}, (_median(values[-q:]) - _median(values[:q])) / growth, near=0.15)
         self.add("pool_slack_ratio", {}, 1 - used[-1] / size[-1], near=0.03)
         self.add("pool_release_threshold", {}, rows[-1]["localMemoryPoolReleaseThreshold"])
 
     def result(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Exact facts, and those with a tolerance."""
         return self.exact, self.about
-
-

@@ -5,7 +5,8 @@ from __future__ import annotations
 LEGEND = {
     "X": "Self",
     "SYS": "Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)",
-    "NODE": "Connection traversing PCIe as well as the interconnect between PCIe Host Bridges within a NUMA node",
+    "NODE": "Connection traversing PCIe as well as the interconnect between PCIe Host Bridges "
+    "within a NUMA node",
     "PHB": "Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU)",
     "PXB": "Connection traversing multiple PCIe bridges (without traversing the PCIe Host Bridge)",
     "PIX": "Connection traversing at most a single PCIe bridge",
@@ -13,10 +14,14 @@ LEGEND = {
 }
 MARLIN_WARNING = (
     "(Worker_TP0 pid=4242) INFO 01-05 08:00:02 [default_loader.py:397] Loading weights took 6.10 seconds\n"
-    "(Worker_TP0 pid=4242) WARNING 01-05 08:00:02 [marlin_utils_fp8.py:103] Your GPU does not have native support for FP8 "
-    "computation but FP8 quantization is being used. Weight-only FP8 compression will be used leveraging the Marlin "
-    "kernel. This may degrade performance for compute-heavy workloads.\n")
-VLLM_START = "INFO 01-05 08:00:00 config: model=example-8b, dtype=torch.bfloat16, quantization=fp8, kv_cache_dtype=auto\n"
+    "(Worker_TP0 pid=4242) WARNING 01-05 08:00:02 [marlin_utils_fp8.py:103] Your GPU does not have native "
+    "support for FP8 computation but FP8 quantization is being used. Weight-only FP8 compression will be "
+    "used leveraging the Marlin kernel. This may degrade performance for compute-heavy workloads.\n"
+)
+VLLM_START = (
+    "INFO 01-05 08:00:00 config: model=example-8b, dtype=torch.bfloat16, quantization=fp8, "
+    "kv_cache_dtype=auto\n"
+)
 CUSTOM_ALL_REDUCE = """\
 INFO 01-05 08:00:00 config: model=example-70b, dtype=torch.bfloat16, tensor_parallel_size=4, quantization=None
 INFO 01-05 08:00:01 env: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
@@ -26,7 +31,8 @@ Traceback (most recent call last):
   File "serve.py", line 112, in <module>
     engine.start()
 RuntimeError: CUDA error: invalid argument
-CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be\
+ incorrect.
 For debugging consider passing CUDA_LAUNCH_BLOCKING=1
 Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
 """
@@ -34,16 +40,21 @@ Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
 
 def traceback(script: str, line: int, kind: str, message: str) -> str:
     """A short Python traceback."""
-    return ("Traceback (most recent call last):\n"
-            f'  File "{script}", line {line}, in <module>\n    out = model(batch)\n{kind}: {message}\n')
+    return (
+        "Traceback (most recent call last):\n"
+        f'  File "{script}", line {line}, in <module>\n    out = model(batch)\n{kind}: {message}\n'
+    )
 
 
 def app_log(message: str) -> str:
     """Log of a PyTorch service that asks for FP8 and fails in its first forward."""
-    return ("2026-01-05 08:00:01 INFO  torch 2.7.1+cu126, 2 visible GPUs\n"
-            "2026-01-05 08:00:02 INFO  quantization=fp8 (float8_e4m3fn), compile mode=max-autotune\n"
-            "2026-01-05 08:00:19 INFO  checkpoint loaded, 291 tensors\n"
-            "2026-01-05 08:00:23 ERROR first forward failed\n" + traceback("serve.py", 88, "RuntimeError", message))
+    return (
+        "2026-01-05 08:00:01 INFO  torch 2.7.1+cu126, 2 visible GPUs\n"
+        "2026-01-05 08:00:02 INFO  quantization=fp8 (float8_e4m3fn), compile mode=max-autotune\n"
+        "2026-01-05 08:00:19 INFO  checkpoint loaded, 291 tensors\n"
+        "2026-01-05 08:00:23 ERROR first forward failed\n"
+        + traceback("serve.py", 88, "RuntimeError", message)
+    )
 
 
 def uuid(ordinal: int) -> str:
@@ -120,16 +131,56 @@ def nccl_log(vias: list[str], *, level: str = "", nvls: int = 0, tail: str = "")
 def watchdog(ranks: int, timeout_ms: int) -> str:
     """The ProcessGroupNCCL watchdog message of every rank, for the first collective."""
     return "".join(
-        f"[rank{r}]:[E105 08:20:11.4082712{r:02d} ProcessGroupNCCL.cpp:616] [Rank {r}] Watchdog caught collective operation "
-        f"timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=25557032, NumelOut=25557032, Timeout(ms)={timeout_ms}) ran "
-        f"for {timeout_ms + 84 + 3 * r} milliseconds before timing out.\n" for r in range(ranks))
+        f"[rank{r}]:[E105 08:20:11.4082712{r:02d} ProcessGroupNCCL.cpp:616] [Rank {r}] Watchdog caught "
+        f"collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=25557032, "
+        f"NumelOut=25557032, Timeout(ms)={timeout_ms}) ran for {timeout_ms + 84 + 3 * r} "
+        "milliseconds before timing out.\n"
+        for r in range(ranks)
+    )
 
 
 def dmon(rows: list[list[dict[str, int]]]) -> str:
-    """`nvidia-smi dmon -s pucvmt -o DT`: one list per second, one row per GPU, header repeated every 44 rows."""
-    names = ["pwr", "gtemp", "mtemp", "sm", "mem", "enc", "dec", "jpg", "ofa", "mclk", "pclk", "pviol", "tviol", "fb",
-             "bar1", "ccpm", "rxpci", "txpci"]
-    units = ["W", "C", "C", "%", "%", "%", "%", "%", "%", "MHz", "MHz", "%", "bool", "MB", "MB", "MB", "MB/s", "MB/s"]
+    """`nvidia-smi dmon -s pucvmt -o DT`: a list per second, a row per GPU, the header every 44 rows."""
+    names = [
+        "pwr",
+        "gtemp",
+        "mtemp",
+        "sm",
+        "mem",
+        "enc",
+        "dec",
+        "jpg",
+        "ofa",
+        "mclk",
+        "pclk",
+        "pviol",
+        "tviol",
+        "fb",
+        "bar1",
+        "ccpm",
+        "rxpci",
+        "txpci",
+    ]
+    units = [
+        "W",
+        "C",
+        "C",
+        "%",
+        "%",
+        "%",
+        "%",
+        "%",
+        "%",
+        "MHz",
+        "MHz",
+        "%",
+        "bool",
+        "MB",
+        "MB",
+        "MB",
+        "MB/s",
+        "MB/s",
+    ]
     head = "#Date       Time        gpu" + "".join(f"{c:>7}" for c in names) + " \n"
     head += "#YYYYMMDD   HH:MM:SS    Idx" + "".join(f"{u:>7}" for u in units) + " \n"
     out, count = "", 0

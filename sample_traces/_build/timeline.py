@@ -1,8 +1,8 @@
 """A small model of host threads, streams and copy engines that writes the rows a profiler would record.
 
-Host calls advance a thread's clock; device work starts when the call has handed it over and its stream is free.
-A synchronising call ends when the work it waits for has ended. Nothing here is random except the noise drawn from
-the process's own seeded generator, so a build gives the same rows every time.
+Host calls advance a thread's clock; device work starts when the call has handed it over and its stream is
+free. A synchronising call ends when the work it waits for has ended. Nothing here is random except the
+noise drawn from the process's own seeded generator, so a build gives the same rows every time.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Process:
         """globalTid of the main thread."""
         return self.gpid | self.tid
 
-    # -- noise -------------------------------------------------------------------------------------------------
+    # -- noise -------------------------------------------------------------------------------------
     def around(self, mean: float, sigma: float = 0.08) -> int:
         """A lognormal duration with the given mean, at least 1 ns."""
         return max(1, round(mean * self.rng.lognormvariate(-sigma * sigma / 2, sigma)))
@@ -66,16 +66,24 @@ class Process:
         """Host work between two calls."""
         self.now += self.around(mean, sigma)
 
-    # -- host calls --------------------------------------------------------------------------------------------
+    # -- host calls --------------------------------------------------------------------------------
     def call(self, name: str, duration: int, *, code: int = 0, driver: bool = False) -> int:
         """Record an API call of a fixed length; returns its correlation id."""
         start, self.now = self.now, self.now + max(1, duration)
-        return self._record(name, start, self.now, code, driver or name.startswith("cu") and name[2].isupper())
+        return self._record(
+            name, start, self.now, code, driver or (name.startswith("cu") and name[2].isupper())
+        )
 
     def _record(self, name: str, start: int, end: int, code: int, driver: bool) -> int:
         self.correlation += self.rng.choice((1, 1, 1, 2, 3))
-        row = {"start": start, "end": end, "globalTid": self.gtid, "correlationId": self.correlation,
-               "returnValue": code, "callchainId": None}
+        row = {
+            "start": start,
+            "end": end,
+            "globalTid": self.gtid,
+            "correlationId": self.correlation,
+            "returnValue": code,
+            "callchainId": None,
+        }
         api = "CUPTI_ACTIVITY_KIND_RUNTIME"
         self.out.add(api, eventClass=1 if driver else 0, nameId=self.out.string(name), **row)
         if self.backtraces:
@@ -98,43 +106,80 @@ class Process:
         self.now = max(self.now + self.around(2500, 0.2), done + self.around(3 * US, 0.3)) + extra
         number = self._record(name, start, self.now, 0, False)
         kind = "stream" if "Stream" in name else "event" if "Event" in name else "context"
-        self.out.add("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", start=start + 300, end=self.now - 200,
-                     deviceId=self.device, contextId=self.context, correlationId=number, globalPid=self.gpid,
-                     streamId=stream if kind == "stream" and stream is not None else NONE_ID,
-                     syncType=SYNC_TYPE[self.out.version][kind], eventId=NONE_ID)
+        self.out.add(
+            "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+            start=start + 300,
+            end=self.now - 200,
+            deviceId=self.device,
+            contextId=self.context,
+            correlationId=number,
+            globalPid=self.gpid,
+            streamId=stream if kind == "stream" and stream is not None else NONE_ID,
+            syncType=SYNC_TYPE[self.out.version][kind],
+            eventId=NONE_ID,
+        )
 
-    # -- device work -------------------------------------------------------------------------------------------
+    # -- device work -------------------------------------------------------------------------------
     def _place(self, stream: int, duration: int, earliest: int) -> tuple[int, int]:
         start = max(earliest, self.free_at.get(stream, 0) + self.around(1100, 0.3))
         self.free_at[stream] = start + duration
         return start, start + duration
 
-    def launch(self, kernel: Kernel, mean: float, *, stream: int = 7, sigma: float = 0.08, code: int = 0) -> None:
-        """Launch a kernel of the given mean length; a failed launch leaves no kernel row."""
-        number = self.call(kernel.api, self.around(4600, 0.25), code=code)
-        if code:
-            return
+    def launch(self, kernel: Kernel, mean: float, *, stream: int = 7, sigma: float = 0.08) -> None:
+        """Launch a kernel of the given mean length."""
+        number = self.call(kernel.api, self.around(4600, 0.25))
         start, end = self._place(stream, self.around(mean, sigma), self.now + self.around(1300, 0.3))
         self.grid_id += 1
         text = self.out.string
         self.out.add(
-            "CUPTI_ACTIVITY_KIND_KERNEL", start=start, end=end, deviceId=self.device, contextId=self.context,
-            greenContextId=None, streamId=stream, correlationId=number, globalPid=self.gpid,
-            demangledName=text(kernel.name), shortName=text(kernel.short),
-            mangledName=text(kernel.name) if kernel.plain else None, launchType=1, cacheConfig=1,
-            registersPerThread=kernel.regs, gridX=kernel.grid[0], gridY=kernel.grid[1], gridZ=kernel.grid[2],
-            blockX=kernel.block, blockY=1, blockZ=1, staticSharedMemory=kernel.static_shared,
-            dynamicSharedMemory=kernel.dynamic_shared, localMemoryPerThread=0, localMemoryTotal=0,
-            gridId=self.grid_id, sharedMemoryExecuted=32768, graphNodeId=None, sharedMemoryLimitConfig=0,
-            graphId=0, clusterX=0, clusterY=0, clusterZ=0, clusterSchedulingPolicy=0, maxPotentialClusterSize=0,
-            maxActiveClusters=0, tensorSizeMinusOneElements="[]")
+            "CUPTI_ACTIVITY_KIND_KERNEL",
+            start=start,
+            end=end,
+            deviceId=self.device,
+            contextId=self.context,
+            greenContextId=None,
+            streamId=stream,
+            correlationId=number,
+            globalPid=self.gpid,
+            demangledName=text(kernel.name),
+            shortName=text(kernel.short),
+            mangledName=text(kernel.name) if kernel.plain else None,
+            launchType=1,
+            cacheConfig=1,
+            registersPerThread=kernel.regs,
+            gridX=kernel.grid[0],
+            gridY=kernel.grid[1],
+            gridZ=kernel.grid[2],
+            blockX=kernel.block,
+            blockY=1,
+            blockZ=1,
+            staticSharedMemory=kernel.static_shared,
+            dynamicSharedMemory=kernel.dynamic_shared,
+            localMemoryPerThread=0,
+            localMemoryTotal=0,
+            gridId=self.grid_id,
+            sharedMemoryExecuted=32768,
+            graphNodeId=None,
+            sharedMemoryLimitConfig=0,
+            graphId=0,
+            clusterX=0,
+            clusterY=0,
+            clusterZ=0,
+            clusterSchedulingPolicy=0,
+            maxPotentialClusterSize=0,
+            maxActiveClusters=0,
+            tensorSizeMinusOneElements="[]",
+        )
         self.think(2 * US, 0.4)
 
-    def copy(self, kind: int, size: int, gb_s: float, *, host: int = PINNED, stream: int = 7,
-             sigma: float = 0.015) -> None:
+    def copy(
+        self, kind: int, size: int, gb_s: float, *, host: int = PINNED, stream: int = 7, sigma: float = 0.015
+    ) -> None:
         """An asynchronous copy; from pageable memory the call blocks until the data has left the host."""
         number = self.call("cudaMemcpyAsync_v3020", self.around(6 * US, 0.25))
-        start, end = self._place(stream, self.around(900 + size / gb_s, sigma), self.now + self.around(1500, 0.3))
+        start, end = self._place(
+            stream, self.around(900 + size / gb_s, sigma), self.now + self.around(1500, 0.3)
+        )
         if host == PAGEABLE and size > 64 * 1024:
             self.now = end
             self._stretch(end)
@@ -146,35 +191,85 @@ class Process:
         last = self.out.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-2 if self.backtraces else -1]
         last["end"] = end
 
-    def _copy_row(self, start: int, end: int, stream: int, number: int, size: int, kind: int, source: int,
-                  target: int, more: dict[str, Any]) -> None:
-        self.out.add("CUPTI_ACTIVITY_KIND_MEMCPY", start=start, end=end, deviceId=self.device,
-                     contextId=self.context if number else 0, streamId=stream, correlationId=number,
-                     globalPid=self.gpid, bytes=size, copyKind=kind, srcKind=source, dstKind=target,
-                     copyCount=1 if number else None, **more)
+    def _copy_row(
+        self,
+        start: int,
+        end: int,
+        stream: int,
+        number: int,
+        size: int,
+        kind: int,
+        source: int,
+        target: int,
+        more: dict[str, Any],
+    ) -> None:
+        self.out.add(
+            "CUPTI_ACTIVITY_KIND_MEMCPY",
+            start=start,
+            end=end,
+            deviceId=self.device,
+            contextId=self.context if number else 0,
+            streamId=stream,
+            correlationId=number,
+            globalPid=self.gpid,
+            bytes=size,
+            copyKind=kind,
+            srcKind=source,
+            dstKind=target,
+            copyCount=1 if number else None,
+            **more,
+        )
 
     def memset(self, size: int, stream: int = 7) -> None:
         """cudaMemsetAsync."""
         number = self.call("cudaMemsetAsync_v3020", self.around(4 * US, 0.25))
         start, end = self._place(stream, self.around(1200 + size / 1500, 0.1), self.now + 1500)
-        self.out.add("CUPTI_ACTIVITY_KIND_MEMSET", start=start, end=end, deviceId=self.device,
-                     contextId=self.context, streamId=stream, correlationId=number, globalPid=self.gpid, value=0,
-                     bytes=size, memKind=DEVICE)
+        self.out.add(
+            "CUPTI_ACTIVITY_KIND_MEMSET",
+            start=start,
+            end=end,
+            deviceId=self.device,
+            contextId=self.context,
+            streamId=stream,
+            correlationId=number,
+            globalPid=self.gpid,
+            value=0,
+            bytes=size,
+            memKind=DEVICE,
+        )
 
     def graph_launch(self, mean: float, stream: int = 7) -> None:
         """One CUDA graph launch in trace mode Graph: its kernels are hidden in one row."""
         number = self.call("cudaGraphLaunch_v10000", self.around(96 * US, 0.15))
         start, end = self._place(stream, self.around(mean, 0.02), self.now + self.around(9 * US, 0.2))
-        self.out.add("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", start=start, end=end, deviceId=self.device,
-                     contextId=self.context, streamId=stream, correlationId=number, globalPid=self.gpid, graphId=4,
-                     graphExecId=5)
+        self.out.add(
+            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+            start=start,
+            end=end,
+            deviceId=self.device,
+            contextId=self.context,
+            streamId=stream,
+            correlationId=number,
+            globalPid=self.gpid,
+            graphId=4,
+            graphExecId=5,
+        )
 
-    # -- managed memory ----------------------------------------------------------------------------------------
+    # -- managed memory ----------------------------------------------------------------------------
     def migrate(self, start: int, address: int, size: int, kind: int, cause: int, gb_s: float) -> int:
         """One managed-memory transfer row (no correlation id, memory kinds unknown, as in real exports)."""
         end = start + self.around(900 + size / gb_s, 0.01)
-        self._copy_row(start, end, 0, 0, size, kind, UNKNOWN, UNKNOWN,
-                       {"migrationCause": cause, "virtualAddress": address})
+        self._copy_row(
+            start,
+            end,
+            0,
+            0,
+            size,
+            kind,
+            UNKNOWN,
+            UNKNOWN,
+            {"migrationCause": cause, "virtualAddress": address},
+        )
         return end
 
     def prefetch(self, address: int, size: int, *, to_host: bool = False, gb_s: float = 6.2) -> None:
@@ -187,19 +282,46 @@ class Process:
         self.now = at + self.around(40 * US, 0.2)
         self._record("cudaMemPrefetchAsync_v8000", start, self.now, 0, False)
 
-    # -- allocations -------------------------------------------------------------------------------------------
-    def memory_event(self, number: int, address: int, size: int, *, freed: bool, pool: tuple[int, int, int] | None,
-                     kind: int = DEVICE) -> None:
+    # -- allocations -------------------------------------------------------------------------------
+    def memory_event(
+        self,
+        number: int,
+        address: int,
+        size: int,
+        *,
+        freed: bool,
+        pool: tuple[int, int, int] | None,
+        kind: int = DEVICE,
+    ) -> None:
         """A row of memory usage; pool = (size, used, release threshold), None for plain cudaMalloc."""
-        values = {} if pool is None else {
-            "localMemoryPoolAddress": 0x0A_0000_0000, "localMemoryPoolSize": pool[0],
-            "localMemoryPoolUtilizedSize": pool[1], "localMemoryPoolReleaseThreshold": pool[2]}
-        self.out.add("CUDA_GPU_MEMORY_USAGE_EVENTS", start=self.now - 200, globalPid=self.gpid, deviceId=self.device,
-                     contextId=self.context, address=address, pc=0, bytes=size, memKind=kind,
-                     memoryOperationType=1 if freed else 0, correlationId=number, **values)
+        values = (
+            {}
+            if pool is None
+            else {
+                "localMemoryPoolAddress": 0x0A_0000_0000,
+                "localMemoryPoolSize": pool[0],
+                "localMemoryPoolUtilizedSize": pool[1],
+                "localMemoryPoolReleaseThreshold": pool[2],
+            }
+        )
+        self.out.add(
+            "CUDA_GPU_MEMORY_USAGE_EVENTS",
+            start=self.now - 200,
+            globalPid=self.gpid,
+            deviceId=self.device,
+            contextId=self.context,
+            address=address,
+            pc=0,
+            bytes=size,
+            memKind=kind,
+            memoryOperationType=1 if freed else 0,
+            correlationId=number,
+            **values,
+        )
 
-    # -- ranges ------------------------------------------------------------------------------------------------
+    # -- ranges ------------------------------------------------------------------------------------
     def range(self, text: str, start: int) -> None:
         """An NVTX push/pop range from `start` to now."""
-        self.out.add("NVTX_EVENTS", start=start, end=self.now, eventType=59, text=text, globalTid=self.gtid,
-                     domainId=0)
+        self.out.add(
+            "NVTX_EVENTS", start=start, end=self.now, eventType=59, text=text, globalTid=self.gtid, domainId=0
+        )

@@ -74,8 +74,10 @@ def test_groups(name: str, groups: set[str]) -> None:
 
 def test_the_groups_that_metrics_may_ask_for() -> None:
     wanted = (
-        "alloc async_alloc async_free pool_control vmm host_alloc free managed_alloc managed prefetch sync stream_sync "
-        "device_sync event_sync implicit_sync poll launch graph_launch graph_capture memcpy memset module_load context"
+        "alloc async_alloc async_free pool_control vmm host_alloc free managed_alloc managed "
+        "prefetch sync stream_sync "
+        "device_sync event_sync implicit_sync poll launch graph_launch graph_capture memcpy memset "
+        "module_load context"
     )
     assert set(apis.GROUPS) == set(wanted.split())
 

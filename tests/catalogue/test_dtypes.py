@@ -31,7 +31,8 @@ CASES = [
     ("nvjet_qqtst_128x256_128x6_2x1_2cta_v_bz_TNT", "e4m3 e4m3 - f32 bf16 - nvjet"),
     ("nvjet_ootst_128x256_Avec16UE4M3_Bvec16UE4M3", "e2m1 e2m1 - f32 bf16 - nvjet"),
     (
-        "cutlass3x_sm100_bstensorop_s128x128x32gemm_block_scaled_ue8m0xe4m3_ue8m0xe5m2_f32_f16_ue8m0xe4m3_128x128",
+        "cutlass3x_sm100_bstensorop_s128x128x32gemm_block_scaled_ue8m0xe4m3_ue8m0xe5m2_f32_f16_"
+        "ue8m0xe4m3_128x128",
         "e4m3 e5m2 - f32 e4m3 100 cutlass3x",
     ),
     (
@@ -58,11 +59,13 @@ CASES = [
     ("ampere_h16816gemm_64x64_ldg8_stages_32x6_tn", "f16 f16 - f16 f16 80 legacy"),
     ("volta_scudnn_128x64_relu_medium_nn_v1", "f32 f32 - f32 f32 - legacy-cudnn"),
     (
-        "void marlin::Marlin<1125899906909960l, 2814749767172868l, 1125899906909960l, 1125899906909960l, 128, 1>",
+        "void marlin::Marlin<1125899906909960l, 2814749767172868l, 1125899906909960l, "
+        "1125899906909960l, 128, 1>",
         "bf16 e4m3 - f32 bf16 - marlin-scalartype",
     ),
     (
-        "void marlin::Marlin<(long)1125899906910725, (long)1125899907892224, (long)1125899906910725, (long)1>",
+        "void marlin::Marlin<(long)1125899906910725, (long)1125899907892224, "
+        "(long)1125899906910725, (long)1>",
         "f16 u4b8 - f32 f16 - marlin-scalartype",
     ),
     (
@@ -95,11 +98,13 @@ CASES = [
         "bf16 - - - i8 - quant-template",
     ),
     (
-        "void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char, (vllm::Fp8KVCacheDataType)2>",
+        "void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char, "
+        "(vllm::Fp8KVCacheDataType)2>",
         "bf16 - - - e5m2 - vllm-kv",
     ),
     (
-        "void vllm::reshape_and_cache_flash_kernel<unsigned short, unsigned short, (vllm::Fp8KVCacheDataType)0>",
+        "void vllm::reshape_and_cache_flash_kernel<unsigned short, unsigned short, "
+        "(vllm::Fp8KVCacheDataType)0>",
         "- - - - - - vllm-kv",
     ),
     (
@@ -113,21 +118,25 @@ CASES = [
         "f32 - - - bf16 - at-copy",
     ),
     (
-        "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
+        "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_"
+        "cuda(at::TensorIteratorBase&)::"
         "{lambda()#3}::operator()() const::{lambda(float)#1}, 4, at::native::memory::LoadWithCast<1>>",
         "- - - - f32 - at-direct_copy",  # the source type is not in the name
     ),
     (
         "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::"
-        "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(float)#1}>>",
+        "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() "
+        "const::{lambda(float)#1}>>",
         "f32 - - - f32 - at-direct_copy",  # a layout copy
     ),
     (
-        "void onnxruntime::cuda::_UnaryElementWise<__half, float, onnxruntime::cuda::OP_Cast<__half, float>, 256, 4>",
+        "void onnxruntime::cuda::_UnaryElementWise<__half, float, "
+        "onnxruntime::cuda::OP_Cast<__half, float>, 256, 4>",
         "f16 - - - f32 - ort-cast",
     ),
     (
-        "void onnxruntime::cuda::_UnaryElementWise<float, unsigned char, onnxruntime::cuda::OP_Cast<float, unsigned char>>",
+        "void onnxruntime::cuda::_UnaryElementWise<float, unsigned char, "
+        "onnxruntime::cuda::OP_Cast<float, unsigned char>>",
         "f32 - - - u8 - ort-cast",
     ),
 ]
@@ -238,8 +247,11 @@ def listed_types(row: list[str]) -> list[str | None]:
 
 
 def better(name: str, wanted: str, got: str | None) -> bool:
-    """Where the list is coarser than the name: it folds unsigned into signed bytes, gives the real part of complex
-    operands, and reads the weights of old Marlin spellings as the first operand."""
+    """Where the list is coarser than the name, and a difference is no error.
+
+    It folds unsigned into signed bytes, gives the real part of complex operands, and reads the weights of old
+    Marlin spellings as the first operand.
+    """
     if (wanted, got) == ("i8", "u8"):
         return "unsigned char" in name or "uint8" in name
     if (wanted, got) == ("f32", "cf32"):

@@ -18,7 +18,8 @@ NAMES = [
     ("comm", "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(vllm::RankData*, vllm::RankSignals)"),
     (
         "kv_cache",
-        "void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char, (vllm::Fp8KVCacheDataType)1>",
+        "void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char, "
+        "(vllm::Fp8KVCacheDataType)1>",
     ),
     (
         "attention",
@@ -26,7 +27,8 @@ NAMES = [
     ),
     (
         "attention",
-        "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::bfloat16_t>)",
+        "fmha_cutlassF_bf16_aligned_64x64_rf_"
+        "sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::bfloat16_t>)",
     ),
     ("attention", "void flashinfer::BatchPrefillWithPagedKVCacheKernel<(flashinfer::MaskMode)1>"),
     ("rope", "void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)"),
@@ -34,17 +36,20 @@ NAMES = [
     ("dequantise", "void dequantize_block_q4_K<c10::Half>(void const*, c10::Half*)"),
     (
         "dequantise",
-        "void fbgemm_gpu::_FP8rowwise_to_float_cuda_kernel<float>(unsigned char const*, int, int, float*, bool)",
+        "void fbgemm_gpu::_FP8rowwise_to_float_cuda_kernel<float>(unsigned char const*, int, int, "
+        "float*, bool)",
     ),
     ("quantise", "void vllm::scaled_fp8_quant_kernel_strided<c10::BFloat16, c10::Float8_e4m3fn>"),
     (
         "quantise",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::float8_copy_kernel_cuda(at::TensorIteratorBase&)>",
+        "void at::native::vectorized_elementwise_kernel<4, "
+        "at::native::float8_copy_kernel_cuda(at::TensorIteratorBase&)>",
     ),
     ("gemm", "nvjet_qqtst_128x256_128x6_2x1_2cta_v_bz_TNT"),
     (
         "gemm",
-        "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel",
+        "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_"
+        "segment_k_off_kernel",
     ),
     ("gemm", "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4>(T1::Params)"),
     ("gemm", "_w8a8_block_fp8_matmul"),
@@ -57,7 +62,8 @@ NAMES = [
     ("conv", "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>"),
     (
         "optimizer",
-        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::TensorListMetadata<4>>",
+        "void at::native::(anonymous "
+        "namespace)::multi_tensor_apply_kernel<at::native::TensorListMetadata<4>>",
     ),
     ("norm", "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>"),
     ("softmax", "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>"),
@@ -68,14 +74,16 @@ NAMES = [
     ("sampling", "void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>"),
     (
         "cast",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)>",
+        "void at::native::vectorized_elementwise_kernel<4, "
+        "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)>",
     ),
     ("copy", "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>"),
     ("index", "void at::native::index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<long>>"),
     ("activation", "void vllm::act_and_mul_kernel<c10::BFloat16, &(vllm::silu_kernel<c10::BFloat16>)>"),
     (
         "reduce",
-        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float>>>",
+        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+        "at::native::MeanOps<float, float>>>",
     ),
     (
         "rng",
@@ -83,11 +91,13 @@ NAMES = [
     ),
     (
         "fill",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul>>",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+        "std::array<char*, 1ul>>",
     ),
     (
         "elementwise",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>>",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+        "std::array<char*, 3ul>>",
     ),
     ("pool", "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, float>"),
     # hand-written kernels stay unknown: unknown is not "other, harmless"
@@ -97,8 +107,8 @@ NAMES = [
     ("unknown", ""),
 ]
 
-# The list holds names cut at 420 characters with classes of the whole names; and one spelling of the same PyTorch
-# kernel is listed as copy, the other as cast: `gpu_kernel_impl` (not `_nocast`) is a cast in both here.
+# One spelling of a PyTorch kernel is listed as copy, the other as cast: `gpu_kernel_impl` (not `_nocast`) is
+# a cast in both here. (The list holds names cut at 420 characters with the classes of the whole names.)
 EXPECTED_DIFFERENCES = {
     (
         "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl<"
@@ -115,9 +125,11 @@ def test_class_of_each_name() -> None:
 def test_both_spellings_of_one_kernel_have_one_class() -> None:
     found = kernels.classify(
         [
-            "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)"
+            "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_"
+            "cuda(at::TensorIteratorBase&)"
             "::{lambda()#3}::operator()() const::{lambda(float)#1}, 4, at::native::memory::LoadWithCast<1>>",
-            "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)"
+            "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_"
+            "cuda(at::TensorIteratorBase &)"
             "::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)], (int)4, "
             "at::native::memory::LoadWithCast<(int)1>>",
         ]
@@ -230,8 +242,8 @@ def test_corpus_classes(listed: list[list[str]]) -> None:
     assert found.op_class.count("unknown") == 109
 
 
-# Hits counted on the same list by the authors of the expressions; fp8_weight_only is wider here by the two older
-# Marlin spellings.
+# Hits counted on the same list when the expressions were made; fp8_weight_only is wider here by the two older
+# spellings of Marlin.
 COUNTS = {
     "fp8_gemm": 49,
     "fp8_gemm_out_f32": 8,

@@ -42,8 +42,10 @@ def test_pattern_is_documented(name: str) -> None:
 
 def test_the_patterns_that_metrics_may_ask_for() -> None:
     wanted = (
-        "fp8_refused fp8_setting fp8_kv_setting fp8_weight_only invalid_argument_elsewhere no_kernel_image async_backend "
-        "async_oom native_oom torch_reserved torch_allocated nccl_shm nccl_net_socket nccl_net_ib nccl_p2p nccl_nvls "
+        "fp8_refused fp8_setting fp8_kv_setting fp8_weight_only invalid_argument_elsewhere "
+        "no_kernel_image async_backend "
+        "async_oom native_oom torch_reserved torch_allocated nccl_shm nccl_net_socket nccl_net_ib "
+        "nccl_p2p nccl_nvls "
         "nccl_p2p_disabled_env nccl_timeout nvlink_claimed mem_efficient_sdp acs_redirect offload_setting"
     )
     assert set(wanted.split()) <= set(IDS)
@@ -54,7 +56,8 @@ def test_order_and_positions() -> None:
         "nothing",
         "INFO quantization=fp8 kv_cache_dtype=fp8_e4m3",
         "",
-        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 648.00 MiB (22.96 GiB already allocated)",
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 648.00 MiB (22.96 GiB "
+        "already allocated)",
     ]
     assert [(line, name) for line, name, _ in texts.match_lines(lines)] == [
         (1, "fp8_setting"),
@@ -83,12 +86,14 @@ def test_no_lines() -> None:
             36.19 * GIB,
         ),
         (
-            "Of the allocated memory 20.50 GiB is allocated by PyTorch, and 512.00 MiB is reserved by PyTorch but unallocated.",
+            "Of the allocated memory 20.50 GiB is allocated by PyTorch, and 512.00 MiB is reserved by "
+            "PyTorch but unallocated.",
             "torch_reserved",
             20.5 * GIB + 512 * MIB,
         ),
         (
-            "Of the allocated memory 2.00 GiB is allocated by PyTorch, with 1.00 GiB allocated in private pools (e.g., CUDA "
+            "Of the allocated memory 2.00 GiB is allocated by PyTorch, with 1.00 GiB allocated in "
+            "private pools (e.g., CUDA "
             "Graphs), and 3.00 MiB is reserved by PyTorch but unallocated.",
             "torch_reserved",
             2 * GIB + 3 * MIB,

@@ -233,3 +233,11 @@ def test_a_table_keeps_markup_and_drops_escapes():
     lines = page.table(("kernel",), [("std::string[abi:cxx11] k<float>[/red]:x:",), ("\x1b[31mred",)])
     assert "std::string[abi:cxx11] k<float>[/red]:x:" in lines[2]
     assert "\x1b" not in lines[3]
+
+
+def test_a_wrapped_paragraph_loses_no_word_and_breaks_none():
+    text = "one two-three " * 20 + "https://example.org/" + "x" * 80 + " end"
+    lines = page.paragraph(text, 40, "  - ", "    ")
+    assert " ".join(lines).split() == ["-", *text.split()]
+    assert sum(len(line) > 40 for line in lines) == 1
+    assert page.paragraph(text, None, "  ") == ["  " + text]

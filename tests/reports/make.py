@@ -26,11 +26,14 @@ from diagnose.findings import (
 H100 = "NVIDIA H100 80GB HBM3"
 W = 61_400_000_000
 CAST = (
-    "void at::native::vectorized_elementwise_kernel<4, at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)"
-    "::{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, "
+    "void at::native::vectorized_elementwise_kernel<4, "
+    "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, "
     "std::array<char*, 2ul> >(int, at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&))"
 )
-GEMM = "sm90_xmma_gemm_e4m3e4m3_e4m3f32_f32_tn_n_tilesize128x128x128_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+GEMM = (
+    "sm90_xmma_gemm_e4m3e4m3_e4m3f32_f32_tn_n_tilesize128x128x128"
+    "_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+)
 EVIL = [
     "<script>alert(1)</script>",
     "[/red][bold]x",
@@ -158,11 +161,24 @@ def cast_storm(i: int = 0, lost_s: float = 22.7) -> Finding:
                 None,
                 missing=("ranges",),
             ),
-            Step("quiet", "context", "cause", False, "FP8 was asked for in the log", "asked_text > 0",
-                 (Fact("asked_text", 0, "count", "text_hits", "dmon_0412.log"),)),
+            Step(
+                "quiet",
+                "context",
+                "cause",
+                False,
+                "FP8 was asked for in the log",
+                "asked_text > 0",
+                (Fact("asked_text", 0, "count", "text_hits", "dmon_0412.log"),),
+            ),
         ),
         rule_outs=(
-            RuleOut("towards_fp8", False, "the casts go towards FP8: ordinary quantisation", "q", "fp8-unfused-quantise"),
+            RuleOut(
+                "towards_fp8",
+                False,
+                "the casts go towards FP8: ordinary quantisation",
+                "q",
+                "fp8-unfused-quantise",
+            ),
             RuleOut("warm_up", None, "the casts happen only before the first step", "w", missing=("ranges",)),
         ),
         exhibits=(
@@ -183,18 +199,24 @@ def cast_storm(i: int = 0, lost_s: float = 22.7) -> Finding:
                 ),
             ),
         ),
-        captures=(Capture("NVTX ranges of the steps", "nsys profile --trace=cuda,nvtx -o run python serve.py"),),
+        captures=(
+            Capture("NVTX ranges of the steps", "nsys profile --trace=cuda,nvtx -o run python serve.py"),
+        ),
         missing=("ranges",),
         remedies=(
             Remedy(
-                "Keep the GEMM's output in BF16: pass out_dtype=torch.bfloat16 where the FP8 linear layer is built.",
+                "Keep the GEMM's output in BF16: pass out_dtype=torch.bfloat16 "
+                "where the FP8 linear layer is built.",
                 "diagnose compare before.sqlite after.sqlite: casts_cost falls below its limit",
                 "PyTorch: torch._scaled_mm and what calls it",
                 "PyTorch source, torch/_meta_registrations.py",
                 "https://github.com/pytorch/pytorch",
             ),
-            Remedy("Find the operation behind the GEMM that demands FP32 (a norm, a residual add) and let it take BF16.",
-                   "diagnose compare before.sqlite after.sqlite: casts_cost falls below its limit"),
+            Remedy(
+                "Find the operation behind the GEMM that demands FP32 (a norm, a residual add) "
+                "and let it take BF16.",
+                "diagnose compare before.sqlite after.sqlite: casts_cost falls below its limit",
+            ),
         ),
         lost_ns=lost_s * 1e9,
         window_ns=W,
@@ -204,7 +226,8 @@ def cast_storm(i: int = 0, lost_s: float = 22.7) -> Finding:
             "casts_follow: fewer than 50% of the FP8 GEMMs followed by a cast (measured 99.1%)",
             "casts_cost: casts below 5% of kernel time (measured 38.6%)",
         ),
-        blind_spots="Casts fused into another kernel are not seen; a CUDA graph traced as a whole hides all kernels.",
+        blind_spots="Casts fused into another kernel are not seen; "
+        "a CUDA graph traced as a whole hides all kernels.",
     )
 
 
@@ -220,12 +243,32 @@ PAGEABLE = Finding(
     severity="medium",
     reason="the source memory kind is known for 61% of the copied bytes only",
     steps=(
-        Step("copies", "gate", "mechanism", True, "612 copies of 1 MiB or more", "n >= 100 AND big >= 1048576",
-             (Fact("n", 612, "count", "copy_count"), Fact("big", 1_048_576, "bytes", "copy_bytes")), (), 6.12),
-        Step("exposed", "effect", "symptom", True, "2.4 s of copies with no kernel running", "exposed > 1e9",
-             (Fact("exposed", 2.4e9, "ns", "copy_exposed_ns", low=2.35e9, high=2.45e9),), (), 2.4),
+        Step(
+            "copies",
+            "gate",
+            "mechanism",
+            True,
+            "612 copies of 1 MiB or more",
+            "n >= 100 AND big >= 1048576",
+            (Fact("n", 612, "count", "copy_count"), Fact("big", 1_048_576, "bytes", "copy_bytes")),
+            (),
+            6.12,
+        ),
+        Step(
+            "exposed",
+            "effect",
+            "symptom",
+            True,
+            "2.4 s of copies with no kernel running",
+            "exposed > 1e9",
+            (Fact("exposed", 2.4e9, "ns", "copy_exposed_ns", low=2.35e9, high=2.45e9),),
+            (),
+            2.4,
+        ),
     ),
-    captures=(Capture("memory kinds", "nsys profile --trace=cuda --cuda-memory-usage=true -o run python serve.py"),),
+    captures=(
+        Capture("memory kinds", "nsys profile --trace=cuda --cuda-memory-usage=true -o run python serve.py"),
+    ),
     remedies=(Remedy("Allocate the staging tensors with pin_memory=True and copy with non_blocking=True."),),
     lost_ns=2.4e9,
     window_ns=W,
@@ -237,8 +280,16 @@ def other(signature: str, verdict: str, reason: str = "", **changes: object) -> 
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
-LAUNCH = other("launch-bound", "probable", severity="medium", folded_under="fp8-cast-storm", scope=gpu(0),
-               title="The GPU waits for kernel launches", lost_ns=1.9e9, window_ns=W)
+LAUNCH = other(
+    "launch-bound",
+    "probable",
+    severity="medium",
+    folded_under="fp8-cast-storm",
+    scope=gpu(0),
+    title="The GPU waits for kernel launches",
+    lost_ns=1.9e9,
+    window_ns=W,
+)
 TOPO = Capture("the topology of the GPUs", "nvidia-smi topo -m > topo.txt", "on the node, beside the trace")
 REST = (
     other("fp8-unfused-quantise", "ruled_out", "the casts go away from FP8, not towards it"),
@@ -247,9 +298,14 @@ REST = (
     other("kv-preemption", "absent", "no such line in the log"),
     other("nvlink-absent", "cannot_tell", "", missing=("gpu_pairs",), captures=(TOPO,)),
     other("nvlink-down", "cannot_tell", "", missing=("nvlinks",), captures=(TOPO,)),
-    other("gpu-fell-off-bus", "cannot_tell", "no kernel log was given", missing=("kernel_log",),
-          captures=(Capture("kernel log", "sudo dmesg -T > dmesg.txt"),)),
-)  # fmt: skip
+    other(
+        "gpu-fell-off-bus",
+        "cannot_tell",
+        "no kernel log was given",
+        missing=("kernel_log",),
+        captures=(Capture("kernel log", "sudo dmesg -T > dmesg.txt"),),
+    ),
+)
 BREAKDOWN = tuple(
     TimeShare(d, family, precision, n, round(share * 58.9e9), share, top)
     for d in (0, 1)
@@ -265,19 +321,32 @@ BREAKDOWN = tuple(
     )
 )
 COVERAGE = (
-    CoverageNote("note", "GPU metrics were not sampled", "nsys profile --gpu-metrics-devices=all -o run python serve.py"),
-    CoverageNote("warning", "51 of 412,857 kernel launches have no kernel row: the capture ended while they ran"),
+    CoverageNote(
+        "note",
+        "GPU metrics were not sampled",
+        "nsys profile --gpu-metrics-devices=all -o run python serve.py",
+    ),
+    CoverageNote(
+        "warning", "51 of 412,857 kernel launches have no kernel row: the capture ended while they ran"
+    ),
 )
 
 
 def confirmed() -> Report:
     return Report(
-        "0.1.0", INPUTS, trace(), (cast_storm(0), cast_storm(1, 20.1), LAUNCH, PAGEABLE, *REST), COVERAGE, BREAKDOWN
+        "0.1.0",
+        INPUTS,
+        trace(),
+        (cast_storm(0), cast_storm(1, 20.1), LAUNCH, PAGEABLE, *REST),
+        COVERAGE,
+        BREAKDOWN,
     )
 
 
 def probable() -> Report:
-    return Report("0.1.0", INPUTS[:1], trace(devices=devices(1)), (PAGEABLE, *REST), COVERAGE[:1], BREAKDOWN[:8])
+    return Report(
+        "0.1.0", INPUTS[:1], trace(devices=devices(1)), (PAGEABLE, *REST), COVERAGE[:1], BREAKDOWN[:8]
+    )
 
 
 def undecided() -> Report:
@@ -287,12 +356,16 @@ def undecided() -> Report:
 
 def healthy() -> Report:
     near = "fp8-unfused-quantise: quantise kernels take 2.1% of kernel time, the signature asks for 5%"
-    return Report("0.1.0", INPUTS[:1], trace(devices=devices(1)), REST[:4], (), BREAKDOWN[:8], nearest_miss=near)
+    return Report(
+        "0.1.0", INPUTS[:1], trace(devices=devices(1)), REST[:4], (), BREAKDOWN[:8], nearest_miss=near
+    )
 
 
 def hostile() -> Report:
     """Untrusted text in every field that can carry data from a trace, a log or a path."""
-    rows = tuple(ExhibitRow(i * 10**9, 1000, e, 0, 7, api_call=e, range_path=e, detail=e) for i, e in enumerate(EVIL))
+    rows = tuple(
+        ExhibitRow(i * 10**9, 1000, e, 0, 7, api_call=e, range_path=e, detail=e) for i, e in enumerate(EVIL)
+    )
     lines = tuple(ExhibitRow(0, 0, e, input=0, line=3) for e in EVIL)
     every = " ".join(EVIL)
     f = replace(
@@ -303,7 +376,15 @@ def hostile() -> Report:
         scope=ScopeRef("device", 0, every, every),
         exhibits=(Exhibit("t " + every, rows), Exhibit("l", lines)),
         steps=tuple(
-            Step("s", "cause", "cause", True, e, "t = 'x' AND u", (Fact("t", e, "text", source=e), Fact("u", None, why_unknown=e)))
+            Step(
+                "s",
+                "cause",
+                "cause",
+                True,
+                e,
+                "t = 'x' AND u",
+                (Fact("t", e, "text", source=e), Fact("u", None, why_unknown=e)),
+            )
             for e in EVIL
         ),
         captures=tuple(Capture(e, e, e) for e in EVIL),
@@ -313,7 +394,10 @@ def hostile() -> Report:
     inputs = tuple(Input(e, e, "ab" * 32, 1, 1, (e,)) for e in EVIL)
     bars = tuple(TimeShare(0, e, e, 1, 10, 0.1, e) for e in EVIL)
     notes = tuple(CoverageNote("warning", e, e) for e in EVIL)
-    rest = tuple(other("x-" + str(i), "cannot_tell", e, missing=(e,), captures=(Capture(e, e, e),)) for i, e in enumerate(EVIL))
+    rest = tuple(
+        other("x-" + str(i), "cannot_tell", e, missing=(e,), captures=(Capture(e, e, e),))
+        for i, e in enumerate(EVIL)
+    )
     tr = trace(product=every, driver=every, devices=(Device(0, every, every, every, used=True),))
     return Report("0.1.0", inputs, tr, (f, *rest), notes, bars, nearest_miss=every)
 
