@@ -53,14 +53,17 @@ def trace_facts(export: NsysExport) -> TraceFacts:
             if any(key in str(name) for key in keys)
         ]
     if export.has("TARGET_INFO_SYSTEM_ENV", "name", "value"):
-        wanted = "('NvDriverVersion','CudaDriverVersion','TargetInstallDir','KernelVersion','SoftwareReleaseVersion')"
+        wanted = (
+            "('NvDriverVersion', 'CudaDriverVersion', 'TargetInstallDir', 'KernelVersion', "
+            "'SoftwareReleaseVersion')"
+        )
         for name, value in export.rows(
             f"SELECT name, value FROM TARGET_INFO_SYSTEM_ENV WHERE name IN {wanted}"
         ):
             text = str(value)
             if name == "NvDriverVersion":
                 facts.driver = dotted_driver(text)
-            elif name == "CudaDriverVersion" and text.isdigit():
+            elif name == "CudaDriverVersion" and text.isdecimal():
                 facts.cuda_driver = f"{int(text) // 1000}.{int(text) % 1000 // 10}"
             elif name == "TargetInstallDir" and not facts.product:
                 found = re.search(r"nsight-systems[^/]*/(\d[\d.]*)", text)
@@ -121,7 +124,7 @@ def dotted_driver(text: str) -> str:
     Three digits, then two or three, then two (seen: 5154304 = 515.43.04, 47014103 = 470.141.03,
     Windows 51601 = 516.01).
     """
-    if "." in text or not text.isdigit():
+    if "." in text or not text.isdecimal():
         return text
     if len(text) == 5:
         return f"{text[:3]}.{text[3:]}"
@@ -154,10 +157,10 @@ def devices(export: NsysExport) -> list[Row]:
     ]
     old = _old_shape(export)
     out: list[Row] = []
+    if "computeMajor" in columns:
+        found = [gpu for gpu in found if isinstance(m := gpu["computeMajor"], int) and m > 0]
     for gpu in found:
         major, minor = gpu.get("computeMajor"), gpu.get("computeMinor")
-        if "computeMajor" in columns and not (isinstance(major, int) and major > 0):
-            continue
         # In the old shape deviceId numbers the GPUs as CUDA does unless CUDA_VISIBLE_DEVICES reorders.
         ordinal = gpu.get("cuDevice", gpu.get("deviceId") if "cuDevice" not in columns else None)
         if ordinal == 0xFFFFFFFF:  # "unknown" in exports of 2021
@@ -165,16 +168,17 @@ def devices(export: NsysExport) -> list[Row]:
         extra = old.get(gpu.get("deviceId"), {}) if "computeMajor" not in columns else {}
         cc = f"{major}.{minor}" if isinstance(major, int) and isinstance(minor, int) else extra.get("cc")
         memory = gpu.get("totalMemory") or extra.get("memory")
+        name = str(gpu["name"] or "")
         out.append(
             {
                 "device": ordinal if isinstance(ordinal, int) else None,
                 "smi_index": None,
-                "name": str(gpu["name"]),
+                "name": name,
                 "bus_id": normal_bus_id(str(gpu.get("busLocation") or "")) or None,
                 "cc": cc,
                 "memory_bytes": memory if isinstance(memory, int) and memory > 0 else None,
                 "sm_count": gpu.get("smCount"),
-                "mig": " MIG " in str(gpu["name"]),
+                "mig": " MIG " in name,
             }
         )
     by_bus = sorted((row for row in out if row["bus_id"]), key=lambda row: str(row["bus_id"]))
@@ -192,7 +196,10 @@ def _old_shape(export: NsysExport) -> dict[object, Row]:
         return {}
     memory = columns[3] if export.has(table, columns[3]) else "NULL"
     rows = export.rows(f'SELECT "{key}", {columns[1]}, {columns[2]}, {memory} FROM {table}')
-    return {r[0]: {"cc": f"{r[1]}.{r[2]}", "memory": r[3]} for r in rows}
+    return {
+        device: {"cc": f"{major}.{minor}" if isinstance(major, int) else None, "memory": size}
+        for device, major, minor, size in rows
+    }
 
 
 def processes(export: NsysExport) -> list[Row]:

@@ -115,9 +115,8 @@ MARKERS = (
     "TARGET_INFO_GPU",
     "TARGET_INFO_SYSTEM_ENV",
     "ANALYSIS_DETAILS",
-    "CUPTI_ACTIVITY_KIND_RUNTIME",
-    "CUPTI_ACTIVITY_KIND_KERNEL",
     "NVTX_EVENTS",
+    "StringIds",
 )
 
 
@@ -125,4 +124,4 @@ def is_export(tables: set[str]) -> bool:
     """An nsys export has `StringIds` or an activity table; nvprof databases have `StringTable` instead."""
     if "StringTable" in tables:
         return False
-    return any(marker in tables for marker in MARKERS)
+    return any(t in MARKERS or t.startswith("CUPTI_ACTIVITY_KIND_") for t in tables)

@@ -51,8 +51,13 @@ class NsysExport:
             for row in self.connection.execute(sql, parameters):
                 out.append(row)  # noqa: PERF402 - keeps the rows read before a damaged page
         except (sqlite3.Error, OverflowError) as error:
-            self.problems.append(f"{self.path.name}: a query failed half way ({error}); that part is unread")
+            self._problem(f"a query failed half way ({error}); that part is unread")
         return out
+
+    def _problem(self, text: str) -> None:
+        line = f"{self.path.name}: {text}"
+        if line not in self.problems:
+            self.problems.append(line)
 
     def has(self, table: str, *columns: str) -> bool:
         present = self.columns.get(table)
@@ -89,6 +94,7 @@ class NsysExport:
         """Chunks of at most `CHUNK_ROWS` rows with the wanted columns that exist, in rowid order.
 
         With `by_start` rows come in start order (SQLite sorts, spilling to a temporary file).
+        Rows without a start or an end have no place in time: they are left out, and a problem says so.
         """
         available = self.stream_columns(stream)
         layout = STREAM_TABLES[stream]
@@ -105,15 +111,22 @@ class NsysExport:
         if conditions:
             sql += " WHERE " + " AND ".join(conditions)
         if by_start:
-            sql += f' ORDER BY "{available["start_ns"]}"'
+            sql += f' ORDER BY "{available["start_ns"]}", rowid'
+        lost = 0
         try:
             cursor = self.connection.execute(sql)
             cursor.arraysize = CHUNK_ROWS
             while rows := cursor.fetchmany(CHUNK_ROWS):
-                yield _to_chunk(rows, names, nullable)
+                chunk = _to_chunk(rows, names, nullable)
+                placed = _placed(chunk, layout.required)
+                lost += chunk.rows - placed.rows
+                if placed.rows:
+                    yield placed
         except (sqlite3.Error, OverflowError) as error:
             self.broken.add(stream)
-            self.problems.append(f"{self.path.name}: table {layout.table} is unreadable ({error})")
+            self._problem(f"table {layout.table} is unreadable ({error})")
+        if lost:
+            self._problem(f"{lost} rows of table {layout.table} have no start or end and were left out")
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """Texts of StringIds by id; ids that are not there are left out."""
@@ -138,14 +151,17 @@ class NsysExport:
             lost = sorted(wanted - set(out))
             if not lost or column != "demangledName" or not self.has(table, other):
                 continue
-            marks = ",".join("?" * min(len(lost), 500))
-            rows = self.rows(
-                f'SELECT demangledName, min("{other}") FROM {table} WHERE demangledName IN ({marks}) GROUP BY 1',
-                tuple(lost[:500]),
-            )
-            spare = {int(str(a)): int(str(b)) for a, b in rows if isinstance(b, int)}
-            texts = self.strings(spare.values())
-            out.update({i: texts[j] for i, j in spare.items() if texts.get(j)})
+            for at in range(0, len(lost), 500):
+                part = lost[at : at + 500]
+                marks = ",".join("?" * len(part))
+                rows = self.rows(
+                    f'SELECT demangledName, min("{other}") FROM {table} '
+                    f"WHERE demangledName IN ({marks}) GROUP BY 1",
+                    tuple(part),
+                )
+                spare = {a: b for a, b in rows if isinstance(a, int) and isinstance(b, int)}
+                texts = self.strings(spare.values())
+                out.update({i: texts[j] for i, j in spare.items() if texts.get(j)})
         return out
 
 
@@ -166,22 +182,31 @@ def _to_chunk(rows: list[tuple[object, ...]], names: list[str], nullable: list[b
 
 
 def _to_chunk_slowly(rows: list[tuple[object, ...]], names: list[str]) -> Chunk:
-    """NULLs, or values of another type, in a column that usually has none."""
+    """NULLs, or values that are no whole number, in a column that usually has none."""
     chunk = Chunk(len(rows))
     for i, name in enumerate(names):
-        cells = [row[i] for row in rows]
-        good: Bools = np.fromiter(
-            (isinstance(c, int) and c != _NULL for c in cells), dtype=np.bool_, count=len(cells)
-        )
-        values: Ints = np.fromiter(
-            (c if isinstance(c, int) and ok else 0 for c, ok in zip(cells, good, strict=True)),
-            dtype=np.int64,
-            count=len(cells),
-        )
+        cells = [_whole(row[i]) for row in rows]
+        good: Bools = np.fromiter((c is not None for c in cells), dtype=np.bool_, count=len(cells))
+        values: Ints = np.fromiter((c or 0 for c in cells), dtype=np.int64, count=len(cells))
         chunk.columns[name] = values
         if not good.all():
             chunk.valid[name] = good
     return chunk
+
+
+def _whole(cell: object) -> int | None:
+    """The cell as numpy would convert it (digits as text, reals cut), None for NULL and for anything else."""
+    try:
+        number = int(cell)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if _NULL < number < 2**63 else None
+
+
+def _placed(chunk: Chunk, required: tuple[str, ...]) -> Chunk:
+    """The rows that hold a value in every required column that was read."""
+    holes = [chunk.valid[name] for name in required if name in chunk.valid]
+    return chunk.take(np.logical_and.reduce(holes)) if holes else chunk
 
 
 def _not_an_export(path: Path, tables: set[str]) -> InputError:

@@ -19,7 +19,6 @@ OTHER_DATABASES: tuple[tuple[str, str], ...] = (
     ("experiments", "an MLflow store"),
     ("rocpd_string", "a ROCm (rocprof) database"),
     ("dlprof_schema_version", "a DLProf database"),
-    ("StringIds", ""),
 )
 
 
@@ -33,15 +32,16 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     `immutable=1` makes SQLite skip locks and journals, so nothing appears beside the evidence; a
     hot journal or WAL would then be ignored silently, hence the refusal when one holds data.
     """
+    real = path.resolve()  # a link's side files lie beside the file it points to
     for suffix in ("-wal", "-journal"):
-        side = path.with_name(path.name + suffix)
+        side = real.with_name(real.name + suffix)
         if side.is_file() and side.stat().st_size > 0:
             raise InputError(
                 f"{side.name} beside it holds changes that are not in the file yet",
                 where=str(path),
                 hint="wait until nsys has finished writing, or copy the export again",
             )
-    uri = path.resolve().as_uri() + "?mode=ro&immutable=1"
+    uri = real.as_uri() + "?mode=ro&immutable=1"
     try:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:

@@ -42,7 +42,7 @@ def evaluate_many(
     *,
     capture_for: CaptureFor | None = None,
 ) -> list[Finding]:
-    """One finding for each (facts, scope, context), in order. Scopes share the evaluation."""
+    """One finding for each (facts, scope, context), in order."""
     judged = [_Job(signature, facts, context) for facts, _, context in cases]
     for one, results in zip(judged, signature.program.run([j.inputs for j in judged]), strict=True):
         one.decided(results)

@@ -373,7 +373,8 @@ def _number_hint(left: Node, right: Node) -> str:
         return ""
     percent = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]+)?) *(?:%|percent)", texts[0].strip())
     if percent:
-        return f"write {float(percent[1]) / 100:.2f}"
+        ratio = float(percent[1]) / 100
+        return f"write {ratio:.2f}" if round(ratio, 2) == ratio else f"write {ratio:g}"
     plain = re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", texts[0].strip())
     return f"write {plain[0]} without quotes" if plain else ""
 

@@ -1,4 +1,4 @@
-"""Runs checked expressions through `polars.sql_expr`, many at once, on one typed frame.
+"""Runs checked expressions through `polars.sql_expr`, many at once, on a one-row typed frame.
 
 The SQL text is generated from the checked tree, so nothing a signature file says reaches the SQL
 parser as written. Arithmetic gets a column of its own, whose non-finite results become null:
@@ -61,20 +61,22 @@ class Program:
 
         Raises TypeError when a value is not of the type its name was declared with.
         """
+        return [self._run_one(row) for row in rows]
+
+    def _run_one(self, row: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        # One row a frame: on more rows polars 2.1 fails on a literal left of a column that is all null.
         import polars as pl
 
-        dtypes: dict[Kind, pl.DataType] = {"number": pl.Float64(), "flag": pl.Boolean(), "text": pl.String()}
         if not self.outputs:
-            return [{} for _ in rows]
-        columns = [
-            pl.Series(name, [typed(name, kind, row.get(name)) for row in rows], dtype=dtypes[kind])
-            for name, kind in self._inputs.items()
-        ]
-        # A program of constants only still needs a frame of the right height.
-        frame = pl.DataFrame(columns or [pl.Series("#rows", [0.0] * len(rows), dtype=pl.Float64)])
+            return {}
+        dtypes: dict[Kind, pl.DataType] = {"number": pl.Float64(), "flag": pl.Boolean(), "text": pl.String()}
+        data = {name: [typed(name, kind, row.get(name))] for name, kind in self._inputs.items()}
+        schema = {name: dtypes[kind] for name, kind in self._inputs.items()}
+        # A program of constants only still needs a frame of one row.
+        frame = pl.DataFrame(data or {"#": [0.0]}, schema=schema or {"#": pl.Float64()})
         for level in self._levels:
             frame = frame.with_columns(level)
-        return [dict(zip(self.outputs, row, strict=True)) for row in frame.select(self.outputs).rows()]
+        return dict(zip(self.outputs, frame.select(self.outputs).row(0), strict=True))
 
     # -- building --------------------------------------------------------------------------------
     def _column(self, name: str, node: Node, rename: Mapping[str, str]) -> None:

@@ -32,7 +32,7 @@ def rank(findings: Sequence[Finding], claims: Mapping[int, Sequence[Claim]] | No
     parent = _folds(out)
     charged: dict[int | None, tuple[Times, Times]] = {}
     left = sorted((i for i, f in enumerate(out) if f.is_finding), key=lambda i: _key(out[i]))
-    unions = {i: {d: _union([(s, e)]) for d, s, e in _merged(c)} for i, c in (claims or {}).items()}
+    unions = {i: _by_device(c) for i, c in (claims or {}).items()}
     original = {i: out[i] for i in left}
     order: list[int] = []
     while left:
@@ -71,9 +71,9 @@ def nearest_miss(findings: Iterable[Finding]) -> str:
 
 def _key(finding: Finding) -> tuple[float, int, int, str, str]:
     loss = -1.0 if finding.lost_ns is None else finding.lost_ns
-    if finding.impact_kind == "run_lost" and finding.verdict == "confirmed":
-        # A run that was lost cost all of it, whatever was measured.
-        loss = max(loss, finding.window_ns or 0.0, float(2**63))
+    if finding.impact_kind == "run_lost":
+        # A run that was lost cost all of it, whatever was measured; a confirmed one tops the list.
+        loss = float("inf") if finding.verdict == "confirmed" else max(loss, finding.window_ns or 0.0)
     return (
         -loss,
         RANK[finding.verdict],
@@ -143,12 +143,12 @@ def _reduced(
     return replace(finding, lost_ns=lost, severity=word)
 
 
-def _merged(claims: Sequence[Claim]) -> list[Claim]:
-    """One entry a device."""
+def _by_device(claims: Sequence[Claim]) -> dict[int | None, tuple[Times, Times]]:
+    """The union of the claimed intervals of each device."""
     by_device: dict[int | None, list[tuple[Times, Times]]] = {}
     for device, starts, ends in claims:
         by_device.setdefault(device, []).append((starts, ends))
-    return [(device, *_union(parts)) for device, parts in by_device.items()]
+    return {device: _union(parts) for device, parts in by_device.items()}
 
 
 def _union(parts: Sequence[tuple[Times, Times]]) -> tuple[Times, Times]:

@@ -88,6 +88,7 @@ def _report(case: Case, m: Measurements, signatures: SignatureSet) -> Report:
         cases = [(facts_of(m, signature, s), scope_ref(m, grain, s), context) for s in scopes]
         judged = evaluate_many(signature, cases, capture_for=_captures)
         for scope, finding in zip(scopes, judged, strict=True):
+            finding = _known_references(finding, signatures)
             if finding.is_finding:
                 finding = replace(finding, exhibits=_exhibits(m, signature, scope))
                 claims[len(findings)] = _claims(m, signature, scope)
@@ -107,6 +108,12 @@ def _report(case: Case, m: Measurements, signatures: SignatureSet) -> Report:
         nearest_miss=nearest_miss(ranked),
         judged=any(_decided(f) for f in ranked),
     )
+
+
+def _known_references(finding: Finding, signatures: SignatureSet) -> Finding:
+    """Points only to signatures that are loaded: a reader must be able to ask for them."""
+    known = tuple(r if not r.see or r.see in signatures.by_id else replace(r, see="") for r in finding.rule_outs)
+    return replace(finding, rule_outs=known)
 
 
 def _captures(missing: tuple[str, ...]) -> tuple[Capture, ...]:

@@ -86,7 +86,7 @@ def pool_unused_bytes(m: Measurements, scope: Scope) -> Fact:
     found = _pool(m, scope)
     if isinstance(found, Fact):
         return found
-    size, used, _ = found[1].peak
+    size, _, used = found[1].peak
     return known(float(size - used), _source(scope))
 
 

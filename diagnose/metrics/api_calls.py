@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,21 @@ def api_time_ns(m: Measurements, scope: Scope, *, group: str) -> Fact:
     return known(float(time), _source(scope))
 
 
+def context_ns(m: Measurements, tid: int, group: str = "") -> int:
+    """Time of the context creation that thread `tid` paid for, in a call of the group."""
+    call = m.state("api_totals").context_call(pid_of(tid))
+    if call is None or call[2] != tid:
+        return 0
+    within = not group or bool(m.api_table.trace.group(group).flags[call[3]])
+    return int(call[1]) if within else 0
+
+
 def busiest_thread(m: Measurements, scope: Scope, group: str) -> tuple[int, int] | None:
-    """(thread, summed time of the group) of the thread that spends most in it."""
+    """(thread, summed time of the group) of the thread that spends most in it, context creation left out."""
     rows = m.api_table.select(scope, group)
     best: tuple[int, int] | None = None
     for tid in np.unique(rows.owner).tolist():
-        time = int(rows.sum_ns[rows.owner == tid].sum())
+        time = int(rows.sum_ns[rows.owner == tid].sum()) - context_ns(m, tid, group)
         if best is None or time > best[1]:
             best = (tid, time)
     return best
@@ -114,11 +124,7 @@ def api_time_share(m: Measurements, scope: Scope, *, group: str) -> Fact:
         return doubt
     tid, time = best
     rows = m.api_table.select(scope)
-    mine = rows.where(rows.owner == tid)
-    context = m.state("api_totals").context_ns(pid_of(tid))
-    # The context call is left out only of the thread that made it.
-    made = context if (mine.max_ns >= context).any() else 0
-    whole = int(mine.sum_ns.sum()) - made
+    whole = int(rows.sum_ns[rows.owner == tid].sum()) - context_ns(m, tid)
     return ratio(float(time), float(whole), _source(scope, f"thread {tid & 0xFFFFFF}"), "ns")
 
 
@@ -158,13 +164,16 @@ def api_idle_share(m: Measurements, scope: Scope, *, group: str) -> Fact:
     calls, alone = found
     if not len(calls):
         return unknown("no call of this group")
-    return ratio(
-        float(alone.covered_ns),
-        float(calls.covered_ns),
-        _source(scope, "against device activity"),
-        "ns",
-        slack=alone.dropped_ns,
+    share = ratio(
+        float(alone.covered_ns), float(calls.covered_ns), _source(scope, "against device activity"), "ns"
     )
+    if not alone.dropped_ns:
+        return share
+    # Closed gaps between calls can only have added idle time, closed gaps of the device only hidden it.
+    added, hidden = calls.dropped_ns, alone.dropped_ns - calls.dropped_ns
+    low = max(alone.covered_ns - added, 0) / calls.covered_ns
+    high = min((alone.covered_ns + hidden) / max(calls.covered_ns - added, 1), 1.0)
+    return replace(share, low=low, high=high)
 
 
 @metric("ns", ("api_calls", "kernels", "copies"), grains=BY_PROCESS, wants=want_intervals, choices=GROUPS)
@@ -206,6 +215,8 @@ def api_per_launch(m: Measurements, scope: Scope, *, group: str) -> Fact:
     if problem is not None:
         return problem
     count = m.api_table.count(group, scope)
+    if count and (doubt := m.duplicates_problem()):
+        return doubt
     launches = m.api_table.count("launch", scope) + m.api_table.count("graph_launch", scope)
     if not launches:
         return known(0.0, _source(scope)) if not count else unknown("the process launched no kernel")
@@ -228,6 +239,8 @@ def api_first_tenth_share(m: Measurements, scope: Scope, *, group: str) -> Fact:
             low, high, count = low + a, high + b, count + int(buckets.sums.sum())
     if not count:
         return unknown("no call of this group")
+    if doubt := m.duplicates_problem():
+        return doubt
     middle = (low + high) / 2
     return known(
         middle / count,
@@ -248,6 +261,8 @@ def launch_failures(m: Measurements, scope: Scope, *, codes: str = "1,98,209,801
         return problem
     wanted = frozenset(int(c) for c in codes.split(",") if c.strip().isdigit())
     failed = m.api_table.failed("launch", scope, wanted) + m.api_table.failed("graph_launch", scope, wanted)
+    if failed and (doubt := m.duplicates_problem()):
+        return doubt
     return known(float(failed), _source(scope))
 
 

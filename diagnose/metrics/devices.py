@@ -62,10 +62,9 @@ def compute_capability_min(m: Measurements, scope: Scope) -> Fact:
 
 
 def _same(values: set[str], what: str) -> Fact:
-    if len(values) > 1:
-        return known("mixed", "GPU identity")
-    value = next(iter(values), "")
-    return known(value, "GPU identity") if value else unknown(f"the {what} is not known", "devices")
+    if not values or "" in values:
+        return unknown(f"the {what} is not known", "devices")
+    return known("mixed" if len(values) > 1 else values.pop(), "GPU identity")
 
 
 @metric("text", READS, grains=BY_DEVICE)

@@ -17,7 +17,8 @@ from diagnose.metrics.registry import unknown
 from diagnose.metrics.totals import ApiTable, KernelTable
 from diagnose.scope import Scope
 from diagnose.states.api_calls import ApiTotals
-from diagnose.states.correlations import CorrelationBits, missing_share
+from diagnose.states.base import NO_PID
+from diagnose.states.correlations import Captures, CorrelationBits, missing_share
 from diagnose.states.extent import Extent
 from diagnose.states.intervals import Intervals, empty, join
 from diagnose.states.kernels import BusyIntervals, KernelTotals
@@ -52,6 +53,7 @@ class Measurements:
         launch = trace.group("launch")
         trace.want(("bits", "launch"), lambda: CorrelationBits("api_calls", launch))
         trace.want(("bits", "kernels"), lambda: CorrelationBits("kernels"))
+        trace.want("captures", lambda: Captures(trace.api_names))
 
     def state(self, key: Hashable) -> Any:
         assert self.trace is not None
@@ -175,12 +177,19 @@ class Measurements:
 
     def activity_problem(self, scope: Scope) -> Fact | None:
         """Why idle time of the GPU cannot be told from busy time. Whole-graph rows count as activity."""
-        hidden = self.hidden_problem(scope, "kernels")
-        if self.stream_problem("graph_launches") is None and self.graphs_hidden(scope) is not None:
-            return self.scope_problem("graph_launches", scope)
-        return hidden or self.kernels_problem(scope) or self.copies_problem(scope)
+        assert self.trace is not None
+        for stream in GPU_STREAMS:
+            if stream in self.trace.export.broken:
+                return self.stream_problem(stream)
+            if self.trace.rows.get(stream) and (problem := self.scope_problem(stream, scope)):
+                return problem
+        if self.trace.rows.get("graph_launches") and self.graphs_hidden(scope) is not None:
+            return self.lost_problem(scope)
+        return self.kernels_problem(scope) or self.copies_problem(scope)
 
     def hidden_problem(self, scope: Scope, stream: str) -> Fact | None:
+        if self.trace is not None and "graph_launches" in self.trace.export.broken:
+            return self.stream_problem("graph_launches")
         share = self.graphs_hidden(scope)
         if share is None:
             return unknown("CUDA graphs ran but none of their work was recorded", f"{stream}.graph")
@@ -195,14 +204,23 @@ class Measurements:
             graphs = self.busy(scope, ("graph_launches",))
             whole = self.busy(scope, GPU_STREAMS)
             share: float | None = graphs.covered_ns / whole.covered_ns if len(whole) else 0.0
-            nodes = sum(self.state("kernel_totals").graph_nodes.values())
-            if not len(graphs) and not nodes and self.api_table.succeeded("graph_launch"):
-                share = None
-            self.cache[key] = share
+            self.cache[key] = None if self._graphs_unrecorded(scope) else share
         return self.cache[key]  # type: ignore[no-any-return]
 
+    def _graphs_unrecorded(self, scope: Scope) -> bool:
+        """A process of the scope launched graphs of which there is neither a graph row nor a kernel."""
+        recorded = {pid for pid, _ in self.state(("busy", "graph_launches", "")).unions}
+        recorded |= set(self.state("kernel_totals").graph_nodes)
+        if not self.api_table.pids or NO_PID in recorded:  # rows without a process may be anyone's
+            return not recorded and self.api_table.succeeded("graph_launch") > 0
+        return any(
+            pid not in recorded and self.api_table.succeeded("graph_launch", Scope(pid=pid)) > 0
+            for pid in (self.api_table.pids if scope.pid is None else [scope.pid])
+        )
+
     def lost_problem(self, scope: Scope) -> Fact | None:
-        for pid in sorted({pid for pid, _ in self.keys_in(scope)}):
+        pids = {pid for pid, _ in self.keys_in(scope)} | ({scope.pid} if scope.pid is not None else set())
+        for pid in sorted(pids):
             problem = self._lost(pid)
             if problem is not None:
                 return problem
@@ -221,8 +239,17 @@ class Measurements:
                 or self.column_problem("api_calls", "correlation", "name_id", "global_tid")
                 or self._lost_launches(pid)
             )
+        elif pid >= 0 and not any(k[0] == NO_PID for k in rows):
+            problem = self._lost_process(pid)
         self.cache[key] = problem
         return problem
+
+    def _lost_process(self, pid: int) -> Fact | None:
+        """A process that launched kernels and has no kernel row at all (whole graphs hide theirs)."""
+        one = Scope(pid=pid)
+        if self.api_table.count("graph_launch", one) or self.api_table.succeeded("launch", one) <= 0:
+            return None
+        return unknown("none of the launches of this process has a kernel row", "kernels.complete")
 
     def _lost_launches(self, pid: int) -> Fact | None:
         launches, kernels = self.state(("bits", "launch")).bits, self.state(("bits", "kernels")).bits
@@ -231,7 +258,8 @@ class Measurements:
             return unknown(
                 "no launch call of this process was recorded, so lost kernels cannot be excluded", "api_calls"
             )
-        lost, all_launches = missing_share(launches.get(owner), kernels.get(pid))
+        captured = self.state("captures").ranges(owner)
+        lost, all_launches = missing_share(launches.get(owner), kernels.get(pid), captured)
         if all_launches and lost / all_launches > LOST_SHARE:
             share = lost / all_launches
             return unknown(
@@ -240,7 +268,14 @@ class Measurements:
         return None
 
     def names_problem(self, scope: Scope) -> Fact | None:
-        """Kernels whose name is not in the export cannot be told apart."""
+        """Kernels whose full name is not in the export cannot be told apart.
+
+        Short names cannot: a copy, a cast and an addition of PyTorch share one.
+        """
+        assert self.trace is not None
+        column = self.trace.export.stream_columns("kernels").get("name_id")
+        if column != "demangledName":
+            return unknown(f"the export holds only {column} of kernels", "kernels.name_id")
         counted = self.kernel_table.select(scope)
         total = int(counted.count.sum())
         unnamed = int(counted.count[counted.code == 0].sum())

@@ -49,22 +49,26 @@ def measured(when: str, facts: tuple[Fact, ...], thresholds: tuple[Threshold, ..
         changed = " (limit set by configuration)" if any(_reads(text, ours) for _, _, text in asked) else ""
         out.append(
             Measured(
-                name=visible(fact.name),
+                name=_short(fact.name),
                 value=_value(fact, values, share),
                 parts=_parts(fact, share),
-                asked=visible(glue.join(dict.fromkeys(words)) + changed),
-                source=visible(fact.source),
-                metric=visible(fact.metric),
+                asked=_short(glue.join(dict.fromkeys(words)) + changed),
+                source=_short(fact.source),
+                metric=_short(fact.metric),
                 known=fact.value is not None,
             )
         )
     return tuple(out)
 
 
+def _short(words: str) -> str:
+    return clip(visible(words), _TEXT_LIMIT)
+
+
 def _value(fact: Fact, limits: tuple[float, ...], share: bool) -> str:
     if fact.value is None:
-        return f"unknown: {visible(fact.why_unknown)}" if fact.why_unknown else numbers.UNKNOWN
-    return clip(visible(numbers.against(fact.value, limits, fact.unit, share=share)), _TEXT_LIMIT)
+        return f"unknown: {_short(fact.why_unknown)}" if fact.why_unknown else numbers.UNKNOWN
+    return _short(numbers.against(fact.value, limits, fact.unit, share=share))
 
 
 def _parts(fact: Fact, share: bool) -> str:

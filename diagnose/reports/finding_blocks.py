@@ -72,7 +72,7 @@ def sections(
     proof += _scopes(group)
     rows = tuple(_step(s, verbose) for s in chain(f.steps))
     origins = dict.fromkeys(v.source for r in rows for v in r.values if v.known and v.source)
-    proof += [Evidence(rows, tuple(clip(x, 200) for x in origins))] if rows else []
+    proof += [Evidence(rows, tuple(origins))] if rows else []
     if f.bound:
         proof.append(Prose(prose(f.bound), label="bound"))
     out = [Section(f"{title}: evidence", tuple(proof), 1 + later)]

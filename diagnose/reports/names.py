@@ -17,11 +17,8 @@ _SCAN = 8_000  # characters of a name that are looked at; real names stay below 
 
 # Printable for `str.isprintable` yet invisible: Unicode 16.0, DerivedCoreProperties.txt,
 # Default_Ignorable_Code_Point (the others of that list are not printable), and the braille blank.
-_INVISIBLE = frozenset(
-    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0]
-    + list(range(0x180B, 0x1810))
-    + list(range(0xFE00, 0xFE10))
-    + list(range(0xE0100, 0xE01F0))
+_INVISIBLE = frozenset({0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}).union(
+    range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)
 )
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PILE = 2  # combining marks kept on one character; more of them paint over neighbouring lines
@@ -41,19 +38,10 @@ _NOT_TELLING = re.compile(r"[Tt]raits|Algorithm|Policy|Params|_t$|^operator$")
 # (pytorch: aten/src/ATen/native/cuda/Loops.cuh, CUDALoops.cuh, Reduce.cuh), and of CUTLASS
 # (cutlass/device_kernel.h).
 _WRAPPERS = frozenset(
-    [
-        "gpu_kernel_impl",
-        "gpu_kernel_impl_nocast",
-        "BinaryFunctor",
-        "AUnaryFunctor",
-        "BUnaryFunctor",
-        "func_wrapper_t",
-        "ReduceOp",
-        "Kernel",
-        "Kernel2",
-        "device_kernel",
-        "kernel",
-    ]
+    (
+        *("gpu_kernel_impl", "gpu_kernel_impl_nocast", "BinaryFunctor", "AUnaryFunctor", "BUnaryFunctor"),
+        *("func_wrapper_t", "ReduceOp", "Kernel", "Kernel2", "device_kernel", "kernel"),
+    )
 )
 
 

@@ -7,11 +7,12 @@ signature is printed exactly, never rounded. Nothing here prints an exponent or 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 
 from diagnose.findings import Scalar
 
 UNKNOWN = "unknown"
+_WIDE = Context(prec=400)  # the largest float has 309 digits
 
 Units = tuple[tuple[int, str], ...]
 _TIME: Units = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
@@ -74,7 +75,7 @@ def percent(ratio: float, decimals: int = 1, *, up: bool = False) -> str:
         return "0%"
     if abs(value) < 1:
         return f"{_rounded(value, 2, up):f}%"
-    rounded = value.quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING if up else ROUND_HALF_EVEN)
+    rounded = value.quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING if up else ROUND_HALF_EVEN, _WIDE)
     if value < 100 <= rounded and not up:
         return f">{Decimal(100) - Decimal(1).scaleb(-decimals)}%"
     return f"{rounded:,f}%" if rounded != 100 else "100%"
@@ -159,7 +160,7 @@ def against(value: Scalar, limits: tuple[float, ...], unit: str, *, share: bool 
 def _rounded(number: Decimal, digits: int, up: bool) -> Decimal:
     for _ in range(2):  # the second pass only after a carry: 9.996 is 10.0, not 10.00
         step = Decimal(1).scaleb(min(0, number.adjusted() - digits + 1)) if number else Decimal(1)
-        number = number.quantize(step, ROUND_CEILING if up else ROUND_HALF_EVEN)
+        number = number.quantize(step, ROUND_CEILING if up else ROUND_HALF_EVEN, _WIDE)
     return number
 
 
@@ -181,7 +182,7 @@ def _exactly(value: float, units: Units) -> str:
 def _plain(number: Decimal) -> Decimal:
     """Without trailing zeros and without an exponent."""
     number = number.normalize()
-    return number.quantize(Decimal(1)) if number == number.to_integral() else number
+    return number.quantize(Decimal(1), context=_WIDE) if number == number.to_integral() else number
 
 
 def _strip(text: str) -> str:

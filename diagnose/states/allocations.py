@@ -22,7 +22,7 @@ class Pool:
     used: Buckets = field(default_factory=Buckets)
     first: int = 2**62
     newest: tuple[int, int, int] = (-(2**63), 0, 0)  # (time, size, used)
-    peak: tuple[int, int, int] = (-1, 0, 0)  # (size, used, time)
+    peak: tuple[int, int, int] = (-1, 0, 0)  # (largest size, minus the first time it had it, used)
     threshold: int | None = None
 
     def merge(self, other: Pool) -> None:
@@ -106,8 +106,8 @@ class Pools:
         pool.first = min(pool.first, int(start.min()))
         last = int(np.lexsort((np.arange(len(start)), start))[-1])
         pool.newest = max(pool.newest, (int(start[last]), int(size[last]), int(used[last])))
-        top = int(np.argmax(size))
-        pool.peak = max(pool.peak, (int(size[top]), int(used[top]), int(start[top])))
+        top = int(np.lexsort((used, -start, size))[-1])
+        pool.peak = max(pool.peak, (int(size[top]), -int(start[top]), int(used[top])))
         if part.has("pool_threshold"):
             known = mine & part.chunk.mask("pool_threshold")
             if known.any():

@@ -12,14 +12,15 @@ from diagnose.states.kernels import Totals, add_totals, merge_totals
 from diagnose.states.names import Flags
 
 SITES = 20
+Early = tuple[int, int, int, int]  # start, duration, tid, name code
 
 
 class ApiTotals:
     """Per (tid, name code): totals of all calls; failures per (pid, name code, return code).
 
     `first_work[pid]`: start of the first successful launch or copy. `early[pid]`: the calls that begin
-    before it and are longer than every call before them (start, duration), from which the longest
-    call before the first launch or copy is known whatever the order of rows: context creation.
+    before it and are longer than every call before them, from which the longest call before the first
+    launch or copy is known whatever the order of rows: context creation.
     """
 
     stream = "api_calls"
@@ -30,7 +31,7 @@ class ApiTotals:
         self.totals: Totals = {}
         self.failures: dict[tuple[int, int, int], list[int]] = {}  # [count, first start]
         self.first_work: dict[int, int] = {}
-        self.early: dict[int, list[tuple[int, int]]] = {}
+        self.early: dict[int, list[Early]] = {}
 
     def update(self, batch: Batch) -> None:
         add_totals(self.totals, batch, "tid", "code")
@@ -51,23 +52,31 @@ class ApiTotals:
             groups.keys,
             groups.slices(batch.start),
             groups.slices(batch.duration),
+            groups.slices(batch.tid),
+            groups.slices(batch.code),
             groups.slices(working),
             strict=True,
         )
-        for (pid,), start, duration, work in parts:
+        for (pid,), start, duration, tid, code, work in parts:
             if work.any():
                 first = int(start[work].min())
                 self.first_work[pid] = min(first, self.first_work.get(pid, first))
             limit = self.first_work.get(pid)
             before = np.ones(len(start), dtype=np.bool_) if limit is None else start < limit
             if before.any():
-                self.early[pid] = staircase(self.early.get(pid, []), start[before], duration[before])
+                fresh = [v[before] for v in (start, duration, tid, code)]
+                self.early[pid] = staircase(self.early.get(pid, []), *fresh)
+
+    def context_call(self, pid: int) -> Early | None:
+        """Longest call of the process that begins before its first launch or copy, None if there is none."""
+        limit = self.first_work.get(pid)
+        steps = [step for step in self.early.get(pid, []) if limit is None or step[0] < limit]
+        return steps[-1] if steps else None
 
     def context_ns(self, pid: int) -> int:
-        """Longest call of the process that begins before its first launch or copy; 0 if there is none."""
-        limit = self.first_work.get(pid)
-        steps = self.early.get(pid, [])
-        return max((d for s, d in steps if limit is None or s < limit), default=0)
+        """Duration of that call; 0 if there is none."""
+        found = self.context_call(pid)
+        return found[1] if found else 0
 
     def merge(self, other: ApiTotals) -> None:
         merge_totals(self.totals, other.totals)
@@ -78,19 +87,18 @@ class ApiTotals:
         for pid, first in other.first_work.items():
             self.first_work[pid] = min(first, self.first_work.get(pid, first))
         for pid, steps in other.early.items():
-            starts, durations = (np.array(v, dtype=np.int64) for v in zip(*steps, strict=True))
-            self.early[pid] = staircase(self.early.get(pid, []), starts, durations)
+            fresh = np.array(steps, dtype=np.int64).reshape(-1, 4).T
+            self.early[pid] = staircase(self.early.get(pid, []), *fresh)
 
 
-def staircase(steps: list[tuple[int, int]], starts: Ints, durations: Ints) -> list[tuple[int, int]]:
+def staircase(steps: list[Early], starts: Ints, durations: Ints, tids: Ints, codes: Ints) -> list[Early]:
     """Calls in start order that are longer than every earlier one (the running-maximum records)."""
-    all_starts = np.concatenate((np.array([s for s, _ in steps], dtype=np.int64), starts))
-    all_durations = np.concatenate((np.array([d for _, d in steps], dtype=np.int64), durations))
-    order = np.lexsort((-all_durations, all_starts))
-    longest = np.maximum.accumulate(all_durations[order])
+    old = np.array(steps, dtype=np.int64).reshape(-1, 4)
+    rows = np.concatenate((old, np.stack((starts, durations, tids, codes), axis=1)))
+    rows = rows[np.lexsort((rows[:, 3], rows[:, 2], -rows[:, 1], rows[:, 0]))]
+    longest = np.maximum.accumulate(rows[:, 1])
     record = np.concatenate(([True], longest[1:] > longest[:-1]))
-    picked = order[record]
-    return list(zip(all_starts[picked].tolist(), all_durations[picked].tolist(), strict=True))
+    return [(s, d, tid, code) for s, d, tid, code in rows[record].tolist()]
 
 
 class ApiIntervals:

@@ -18,6 +18,7 @@ class Buckets:
         self.origin: int | None = None
         self.width_ns = 1 << 10
         self.sums: Ints = np.zeros(count, dtype=np.int64)
+        self.late_ns = 0  # a value may have started this much later than its bucket says (after merging)
         # The first values as they came: `before` is exact while they are all.
         self._kept: list[tuple[Ints, Ints]] | None = []
         self._rows = 0
@@ -58,6 +59,7 @@ class Buckets:
             return
         held = np.flatnonzero(other.sums)
         self._kept = None
+        self.late_ns = max(self.late_ns, other.late_ns + other.width_ns)
         self.add(other.origin + held * other.width_ns, other.sums[held])
 
     def before(self, time_ns: float) -> tuple[int, int]:
@@ -68,6 +70,6 @@ class Buckets:
             exact = sum(int(values[starts < time_ns].sum()) for starts, values in self._kept)
             return exact, exact
         at = (time_ns - self.origin) / self.width_ns
-        sure = int(np.clip(np.floor(at), 0, self.count))
+        sure = int(np.clip(np.floor(at - self.late_ns / self.width_ns), 0, self.count))
         upto = int(np.clip(np.ceil(at), 0, self.count))
         return int(self.sums[:sure].sum()), int(self.sums[:upto].sum())

@@ -22,7 +22,8 @@ KINDS: dict[str, tuple[int, ...]] = {
 }
 # migrationCause (ENUM_CUDA_UNIF_MEM_MIGRATION): 3 is the driver's own speculation, not a prefetch call.
 CAUSES: dict[str, int] = {"prefetch": 1, "fault": 2, "speculative": 3, "eviction": 4, "access_counters": 5}
-PAGEABLE, PINNED = 0, 1
+PAGEABLE, PINNED, UNKNOWN = 0, 1, 7
+FROM_HOST = (1, 3, 9)  # HtoD, HtoA, HtoH: the source tells the host's memory kind
 GRANULE_BITS = 21  # 2 MiB, the block of a user prefetch
 SITES = 20
 
@@ -88,7 +89,7 @@ class Copies:
         part = Batch(batch.chunk.take(chosen), batch.names)
         size = part.column("bytes") if part.has("bytes") else np.zeros(part.rows, dtype=np.int64)
         source = part.filled("src_memory")
-        host = np.where(part.column("kind") == 1, source, part.filled("dst_memory"))
+        host = np.where(np.isin(part.column("kind"), FROM_HOST), source, part.filled("dst_memory"))
         groups = part.groups("pid", "device")
         split = [
             groups.slices(v)
@@ -102,7 +103,7 @@ class Copies:
                 int(time.sum()),
                 int(time[h == PAGEABLE].sum()),
                 int(time[h == PINNED].sum()),
-                int(time[h < 0].sum()),
+                int(time[(h < 0) | (h == UNKNOWN)].sum()),
             )
             self.totals.setdefault(key, CopyTotal()).add(total)
             self.unions.setdefault(key, Collector()).add(s, e)

@@ -74,27 +74,26 @@ def overlap_ns(a: Intervals, b: Intervals) -> int:
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
+    dropped = a.dropped_ns + b.dropped_ns
     if not len(a) or not len(b):
-        return empty()
+        return Intervals(empty().starts, empty().ends, dropped)
     # Each interval of `a` meets the run of `b` from the first that ends after its start
     # to the last that starts before its end.
     first = np.searchsorted(b.ends, a.starts, side="right")
     last = np.searchsorted(b.starts, a.ends, side="left")
     counts = np.maximum(last - first, 0)
-    if not counts.any():
-        return empty()
     mine = np.repeat(np.arange(len(a)), counts)
     offset = np.arange(len(mine)) - np.repeat(np.cumsum(counts) - counts, counts)
     theirs = np.repeat(first, counts) + offset
     starts = np.maximum(a.starts[mine], b.starts[theirs])
     ends = np.minimum(a.ends[mine], b.ends[theirs])
-    return Intervals(starts, ends, a.dropped_ns + b.dropped_ns)
+    return Intervals(starts, ends, dropped)
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
     """What of `a` is not in `b`."""
     if not len(a) or not len(b):
-        return a
+        return Intervals(a.starts, a.ends, a.dropped_ns + b.dropped_ns)
     starts = np.concatenate(([np.iinfo(np.int64).min], b.ends))
     ends = np.concatenate((b.starts, [np.iinfo(np.int64).max]))
     return intersect(a, Intervals(starts, ends, b.dropped_ns))
@@ -158,8 +157,8 @@ class Collector:
             lengths = whole.starts[1:] - whole.ends[:-1]
             # Halve, so that compaction stays rare.
             excess = len(whole) - self.cap // 2
-            limit = np.partition(lengths, excess - 1)[excess - 1]
-            close = lengths <= limit
+            close = np.zeros(len(lengths), dtype=np.bool_)
+            close[np.argpartition(lengths, excess - 1)[:excess]] = True
             self._dropped += int(lengths[close].sum())
             keep = np.concatenate(([True], ~close))
             first = np.flatnonzero(keep)

@@ -263,23 +263,16 @@ class TopKernels:
 
     def update(self, batch: Batch) -> None:
         chosen = self.family.of(batch.code) if self.family else np.ones(batch.rows, dtype=np.bool_)
-        rows = np.flatnonzero(chosen)
-        if not len(rows):
-            return
-        longest = rows[np.argsort(-batch.duration[rows], kind="stable")[: self.keep * 4]]
-        for i in longest.tolist():
-            key = (int(batch.pid[i]), int(batch.device[i]))
-            row = (
-                int(batch.duration[i]),
-                int(batch.start[i]),
-                int(batch.stream[i]),
-                int(batch.code[i]),
-                int(batch.correlation[i]),
-            )
-            best = self.top.setdefault(key, [])
-            best.append(row)
-            if len(best) > 2 * self.keep:
-                self.top[key] = sorted(best, reverse=True)[: self.keep]
+        groups = batch.groups("pid", "device")
+        columns = (batch.duration, batch.start, batch.stream, batch.code, batch.correlation)
+        split = [groups.slices(v) for v in columns]
+        for key, mine, *values in zip(groups.keys, groups.slices(chosen), *split, strict=True):
+            if not mine.any():
+                continue
+            of_family = [v[mine] for v in values]
+            longest = np.argsort(-of_family[0], kind="stable")[: self.keep]
+            rows = list(zip(*(v[longest].tolist() for v in of_family), strict=True))
+            self.top[key] = sorted(self.top.get(key, []) + rows, reverse=True)[: self.keep]
 
     def merge(self, other: TopKernels) -> None:
         for key, rows in other.top.items():

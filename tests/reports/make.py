@@ -27,7 +27,8 @@ H100 = "NVIDIA H100 80GB HBM3"
 W = 61_400_000_000
 CAST = (
     "void at::native::vectorized_elementwise_kernel<4, "
-    "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, "
+    "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const"
+    "::{lambda()#7}::operator()() const::{lambda(float)#1}, "
     "std::array<char*, 2ul> >(int, at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&))"
 )
 GEMM = (
