@@ -32,7 +32,7 @@ def timed(command: list[str]) -> Run:
     import time
 
     begin = time.perf_counter()
-    with open(os.devnull, "wb") as sink:
+    with Path(os.devnull).open("wb") as sink:
         child = subprocess.Popen(command, stdout=sink, stderr=sink)
         _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -73,8 +73,8 @@ def main() -> None:
         low, ours = median(kinds["floor"]), median(kinds["diagnose"])
         size = trace.stat().st_size / 1e6
         print(
-            f"| {trace.name} | {size:.0f} | {low.cpu_s:.2f} | {ours.cpu_s:.2f} | {ours.cpu_s / low.cpu_s:.1f} "
-            f"| {ours.wall_s / low.wall_s:.1f} | {ours.peak_mb:.0f} |"
+            f"| {trace.name} | {size:.0f} | {low.cpu_s:.2f} | {ours.cpu_s:.2f} "
+            f"| {ours.cpu_s / low.cpu_s:.1f} | {ours.wall_s / low.wall_s:.1f} | {ours.peak_mb:.0f} |"
         )
 
 

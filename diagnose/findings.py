@@ -286,7 +286,7 @@ class Report:
         for f in self.findings:
             rank = RANK[f.verdict]
             best[f.signature] = min(best.get(f.signature, 99), rank)
-        out: dict[Verdict, int] = {v: 0 for v in VERDICTS}
+        out: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
         for rank in best.values():
             out[_BY_RANK[rank]] += 1
         return out

@@ -56,7 +56,14 @@ def test_commands_run_and_outputs_are_real(command: str, shown: str, tmp_path: P
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("DIAGNOSE_", "COLUMNS"))}
     environment |= {"PATH": f"{program}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     done = subprocess.run(
-        command, shell=True, cwd=work, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        shell=True,
+        cwd=work,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr

@@ -70,13 +70,14 @@ class Program:
         if not self.outputs:
             return {}
         dtypes: dict[Kind, pl.DataType] = {"number": pl.Float64(), "flag": pl.Boolean(), "text": pl.String()}
-        data = {name: [typed(name, kind, row.get(name))] for name, kind in self._inputs.items()}
-        schema = {name: dtypes[kind] for name, kind in self._inputs.items()}
-        # A program of constants only still needs a frame of one row.
-        frame = pl.DataFrame(data or {"#": [0.0]}, schema=schema or {"#": pl.Float64()})
+        # The first column makes a row even for a program of constants only.
+        schema = {"#": dtypes["flag"]} | {name: dtypes[kind] for name, kind in self._inputs.items()}
+        data = [None, *(typed(name, kind, row.get(name)) for name, kind in self._inputs.items())]
+        frame = pl.DataFrame([data], schema=schema, orient="row")
         for level in self._levels:
             frame = frame.with_columns(level)
-        return dict(zip(self.outputs, frame.select(self.outputs).row(0), strict=True))
+        results = dict(zip(frame.columns, frame.row(0), strict=True))
+        return {name: results[name] for name in self.outputs}
 
     # -- building --------------------------------------------------------------------------------
     def _column(self, name: str, node: Node, rename: Mapping[str, str]) -> None:

@@ -112,7 +112,9 @@ def _report(case: Case, m: Measurements, signatures: SignatureSet) -> Report:
 
 def _known_references(finding: Finding, signatures: SignatureSet) -> Finding:
     """Points only to signatures that are loaded: a reader must be able to ask for them."""
-    known = tuple(r if not r.see or r.see in signatures.by_id else replace(r, see="") for r in finding.rule_outs)
+    known = tuple(
+        r if not r.see or r.see in signatures.by_id else replace(r, see="") for r in finding.rule_outs
+    )
     return replace(finding, rule_outs=known)
 
 
@@ -126,7 +128,8 @@ def _decided(finding: Finding) -> bool:
     """The verdict rests on something measured, not on identity alone."""
     if finding.verdict == "cannot_tell":
         return False
-    known = [f for s in (*finding.steps, *finding.rule_outs) for f in s.facts if f.value is not None]
+    facts_used = [f for s in finding.steps for f in s.facts] + [f for r in finding.rule_outs for f in r.facts]
+    known = [f for f in facts_used if f.value is not None]
     return any(
         not f.metric.startswith(("compute_capability", "device_", "driver_", "memory_total")) for f in known
     )

@@ -164,3 +164,4 @@ class Granules:
             mine = self.moves.setdefault(pid, {})
             for i, n in moves.items():
                 mine[i] = mine.get(i, 0) + n
+            self.full = self.full or len(mine) > self.CAP

@@ -31,7 +31,9 @@ class FakeMetric:
 
 FAKES = (
     FakeMetric("share", "ratio", params={"of": FakeParam(required=True), "skip": FakeParam()}),
-    FakeMetric("count", "count", params={"of": FakeParam(choices=("apple", "pear")), "over": FakeParam("number")}),
+    FakeMetric(
+        "count", "count", params={"of": FakeParam(choices=("apple", "pear")), "over": FakeParam("number")}
+    ),
     FakeMetric("time", "ns"),
     FakeMetric("hits", "count", reads=("log",)),
     FakeMetric("capability", "number", reads=("devices",)),
@@ -165,7 +167,9 @@ def base() -> str:
 def make(tmp_path: Path, metrics: dict[str, FakeMetric]) -> Make:
     """Loads the base signature with pieces of its text replaced: `make(("old", "new"), ...)`."""
 
-    def made(*changes: tuple[str, str], text: str = BASE, overrides: dict[str, float] | None = None) -> Signature:
+    def made(
+        *changes: tuple[str, str], text: str = BASE, overrides: dict[str, float] | None = None
+    ) -> Signature:
         for old, new in changes:
             assert old in text, old
             text = text.replace(old, new)

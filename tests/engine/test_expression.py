@@ -430,13 +430,15 @@ def computed(e: Any, v: dict[str, Any]) -> Any:
             p, q = computed(x, v), computed(y, v)
             if p is None or q is None or (e[0] == "/" and q == 0):
                 return None
-            return finite({"+": lambda: p + q, "-": lambda: p - q, "*": lambda: p * q, "/": lambda: p / q}[e[0]]())
+            return finite(
+                {"+": lambda: p + q, "-": lambda: p - q, "*": lambda: p * q, "/": lambda: p / q}[e[0]]()
+            )
         case (op, x, y):
             return compare(op, computed(x, v), computed(y, v))
     raise AssertionError(e)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(FLAG, st.lists(VALUES, min_size=1, max_size=6))
 def test_same_as_an_independent_implementation(expression: Any, rows: list[dict[str, Any]]) -> None:
     text = written(expression)
@@ -451,9 +453,39 @@ def test_same_as_an_independent_implementation(expression: Any, rows: list[dict[
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.text(max_size=80) | st.lists(st.sampled_from(["a", "f", "t", "(", ")", "AND", "NOT", "1", "'x'", "=",
-       ">", "IN", "IS", "NULL", "CASE", "WHEN", "THEN", "END", "coalesce", ",", "BETWEEN", "-", "SELECT"]),
-       max_size=14).map(" ".join))
+@given(
+    st.text(max_size=80)
+    | st.lists(
+        st.sampled_from(
+            [
+                "a",
+                "f",
+                "t",
+                "(",
+                ")",
+                "AND",
+                "NOT",
+                "1",
+                "'x'",
+                "=",
+                ">",
+                "IN",
+                "IS",
+                "NULL",
+                "CASE",
+                "WHEN",
+                "THEN",
+                "END",
+                "coalesce",
+                ",",
+                "BETWEEN",
+                "-",
+                "SELECT",
+            ]
+        ),
+        max_size=14,
+    ).map(" ".join)
+)
 def test_any_text_is_refused_or_gives_three_values(text: str) -> None:
     try:
         check(text, NAMES)
@@ -515,7 +547,7 @@ def test_compared_lists_what_was_decided() -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.tuples(st.sampled_from(["<", "<=", ">", ">="]), NUMBER, NUMBER), VALUES)
 def test_margin_agrees_with_the_value_of_a_single_comparison(expression: Any, values: dict[str, Any]) -> None:
     try:

@@ -64,7 +64,11 @@ def test_models_are_frozen(base: str) -> None:
         ('scope    = "device"', 'scope = "device"\ncolour = "red"', ("colour",)),
         ('any_of  = ["kernels"]', "any_of = []", ("needs", "any_of")),
         ('any_of  = ["kernels"]', 'any_of = "kernels"', ("needs", "any_of")),
-        ('min_n    = { value = 100, why = "made up" }', "min_n = { value = 100 }", ("thresholds", "min_n", "why")),
+        (
+            'min_n    = { value = 100, why = "made up" }',
+            "min_n = { value = 100 }",
+            ("thresholds", "min_n", "why"),
+        ),
         ("value = 0.2", "value = nan", ("thresholds", "min_part", "value")),
         ("value = 0.2", "value = true", ("thresholds", "min_part", "value")),
         ("min_n    = {", "and = {", ("thresholds", "and", "[key]")),

@@ -37,7 +37,9 @@ def test_verdicts_of_real_traces(row: dict[str, str]) -> None:
     assert report.inputs[0].sha256 == digest
     assert not list(path.parent.glob(path.name + "-*"))
     for form in FORMATS.values():
-        assert form.render(report, RenderOptions(width=80, colour=False, ascii=False, verbose=True, command=""))
+        assert form.render(
+            report, RenderOptions(width=80, colour=False, ascii=False, verbose=True, command="")
+        )
 
 
 @needs_corpus
@@ -84,7 +86,15 @@ def test_overwritten_pages_never_invent_a_finding(tmp_path: Path) -> None:
 
 @needs_corpus
 def test_odd_file_names(tmp_path: Path) -> None:
-    for name in ("a?b.sqlite", "a#b.sqlite", "a%20b.sqlite", "a b.sqlite", "a\nb.sqlite", "-o.sqlite", "é.sqlite"):
+    for name in (
+        "a?b.sqlite",
+        "a#b.sqlite",
+        "a%20b.sqlite",
+        "a b.sqlite",
+        "a\nb.sqlite",
+        "-o.sqlite",
+        "é.sqlite",
+    ):
         path = tmp_path / name
         shutil.copy(trace("rtx3080_tiny-two-kernels_2026.1.sqlite"), path)
         report = judge([path])

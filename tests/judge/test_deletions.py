@@ -22,7 +22,15 @@ from diagnose.judge import judge
 # Small tables that are read by name, and what is read of them.
 SMALL: dict[str, tuple[str, ...]] = {
     "StringIds": ("value",),
-    "TARGET_INFO_GPU": ("name", "cuDevice", "busLocation", "computeMajor", "computeMinor", "totalMemory", "id"),
+    "TARGET_INFO_GPU": (
+        "name",
+        "cuDevice",
+        "busLocation",
+        "computeMajor",
+        "computeMinor",
+        "totalMemory",
+        "id",
+    ),
     "TARGET_INFO_SYSTEM_ENV": ("name", "value"),
     "TARGET_INFO_SESSION_START_TIME": ("utcEpochNs",),
     "META_DATA_CAPTURE": ("name", "value"),

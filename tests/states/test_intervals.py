@@ -105,7 +105,8 @@ def test_covered_length_lies_within_the_bounds_it_gives(chunks: list[list[tuple[
     found = collected(chunks, cap).result()
     assert len(found) <= cap
     assert real <= covered(found)  # closing gaps can only add
-    assert found.covered_ns - found.dropped_ns == len(real)
+    # Rows may arrive later inside a gap that was closed: then the lower bound is below the truth.
+    assert found.covered_ns - found.dropped_ns <= len(real) <= found.covered_ns
     assert found.exact_ns in (None, len(real))
 
 
@@ -148,7 +149,8 @@ def test_a_result_may_be_asked_for_half_way(chunks: list[list[tuple[int, int]]],
     for i, part in enumerate(chunks):
         collector.add(ints([s for s, _ in part]), ints([s + d for s, d in part]))
         found = collector.result()
-        assert found.covered_ns - found.dropped_ns == len(truth(chunks[: i + 1]))
+        real = len(truth(chunks[: i + 1]))
+        assert found.covered_ns - found.dropped_ns <= real <= found.covered_ns
 
 
 @pytest.mark.parametrize("gap", [1, 1000])
