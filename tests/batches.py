@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,7 +43,7 @@ def starting(names: Names, letters: str) -> Flags:
 def feed(state: Any, rows: Sequence[Row], cuts: Sequence[int], names: Names) -> Any:
     """The rows as chunks that end at `cuts`."""
     edges = [0, *sorted({c for c in cuts if 0 < c < len(rows)}), len(rows)]
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in itertools.pairwise(edges):
         if b > a:
             state.update(Batch(chunk_of(rows[a:b]), names))
     return state

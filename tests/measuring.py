@@ -20,7 +20,9 @@ from diagnose.states.trace_pass import TracePass
 class Asked:
     """A trace on disk. Every question runs its own pass, so no answer leans on another one."""
 
-    def __init__(self, folder: Path, trace: Trace, tables: Mapping[str, Any] | None = None, **how: Any) -> None:
+    def __init__(
+        self, folder: Path, trace: Trace, tables: Mapping[str, Any] | None = None, **how: Any
+    ) -> None:
         self.path = trace.write(folder / f"t{len(list(folder.iterdir()))}.sqlite", **how)
         self.tables = tables or {}
 
@@ -38,6 +40,7 @@ class Asked:
     def fact(self, name: str, scope: Scope = RUN, **params: Any) -> Fact:
         m = self._measured(METRICS[name], params)
         fact = METRICS[name].function(m, scope, **params)
+        assert m.trace is not None
         m.trace.export.close()
         assert (fact.value is None) == bool(fact.why_unknown), fact
         return fact  # type: ignore[no-any-return]

@@ -232,6 +232,6 @@ def copy_exposed_claim(
     for device in sorted({d for _, d in m.keys_in(scope)}):
         one = Scope(device, scope.pid)
         found = choose(m, one, kind, min_bytes)
-        if not isinstance(found, Fact):
+        if not isinstance(found, Fact) and m.kernels_problem(one) is None:
             out.append((device, _exposed(m, one, found)))
     return out

@@ -169,6 +169,8 @@ def family_exposed_ns(m: Measurements, scope: Scope, *, family: str) -> Fact:
 @claim(READS, wants=want_exposed)
 def family_exposed_claim(m: Measurements, scope: Scope, *, family: str) -> list[tuple[int, Intervals]]:
     """The intervals in which only kernels of the family run, per device."""
+    if m.kernels_problem(scope, "name_id", "device") or m.names_problem(scope):
+        return []
     devices = [scope.device] if scope.device is not None else m.devices_used
     return [(d, _exposed(m, Scope(d, scope.pid), family)) for d in devices]
 

@@ -23,6 +23,7 @@ CHOICES = {
     "kind": ("any", "htod", "dtoh"),
 }
 BY_PROCESS: tuple[Grain, ...] = ("run", "process")
+NOT_RECORDED = "this capture could not record unified memory"
 NOT_TRACED = ("Unified Memory cannot be traced", "Unified Memory trace is not supported")
 
 
@@ -48,7 +49,7 @@ def _choose(m: Measurements, scope: Scope, kind: str, cause: str, *columns: str)
         return problem
     found = Chosen(m, scope, ("copies", "um_" + kind, 0, cause))
     if not found.total.count and not traceable(m):
-        return unknown("this capture could not record unified memory", "copies.um")
+        return unknown(NOT_RECORDED, "copies.um")
     return found
 
 
@@ -110,9 +111,10 @@ def _moves(m: Measurements, scope: Scope, cause: str) -> list[int] | Fact:
     state = m.state(("granules", cause))
     if state.full:
         return unknown("more than a million granules moved; only totals were kept")
-    return [
+    found = [
         count for pid, moves in state.moves.items() if m.same_process(scope, pid) for count in moves.values()
     ]
+    return found if found or traceable(m) else unknown(NOT_RECORDED, "copies.um")
 
 
 @metric("number", READS, grains=BY_PROCESS, wants=want_granules, choices={"cause": CHOICES["cause"]})
@@ -165,6 +167,6 @@ def um_exposed_claim(
     for device in sorted({d for _, d in m.keys_in(scope)}):
         one = Scope(device, scope.pid)
         found = _choose(m, one, kind, cause)
-        if not isinstance(found, Fact):
+        if not isinstance(found, Fact) and m.kernels_problem(one) is None:
             out.append((device, subtract(found.union, m.busy(one))))
     return out

@@ -201,8 +201,8 @@ class Measurements:
         """Share of busy time that is whole-graph rows; None when graphs ran and left no trace at all."""
         key = ("hidden", scope)
         if key not in self.cache:
-            graphs = self.busy(scope, ("graph_launches",))
-            whole = self.busy(scope, GPU_STREAMS)
+            graphs = self._graphs(scope)
+            whole = join([graphs, self.busy(scope, GPU_STREAMS)])
             share: float | None = graphs.covered_ns / whole.covered_ns if len(whole) else 0.0
             self.cache[key] = None if self._graphs_unrecorded(scope) else share
         return self.cache[key]  # type: ignore[no-any-return]
@@ -216,6 +216,18 @@ class Measurements:
         return any(
             pid not in recorded and self.api_table.succeeded("graph_launch", Scope(pid=pid)) > 0
             for pid in (self.api_table.pids if scope.pid is None else [scope.pid])
+        )
+
+    def _graphs(self, scope: Scope) -> Intervals:
+        """Whole-graph rows that may be of the scope: a row without a device or process may hide any."""
+        unions = self.state(("busy", "graph_launches", "")).unions
+        return join(
+            [
+                union.result()
+                for (pid, device), union in unions.items()
+                if (scope.device is None or device in (scope.device, -1))
+                and (scope.pid is None or pid in (scope.pid, -1))
+            ]
         )
 
     def lost_problem(self, scope: Scope) -> Fact | None:

@@ -110,5 +110,7 @@ def matched_claim(
     m: Measurements, scope: Scope, *, first: str, then: str, skip: str = ""
 ) -> list[tuple[int, Intervals]]:
     """The intervals of the matched followers, per device."""
+    if isinstance(_matched(m, scope, first, then, skip), Fact):
+        return []
     state = m.state(("pairs", first, then, skip))
     return [(key[1], state.matched[key].claims.result()) for key in m.keys_in(scope) if key in state.matched]

@@ -22,7 +22,10 @@ _TEXT_LIMIT = 300
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One value of a step, in words. `asked` is empty when the step only reports the value."""
+    """One value of a step, in words. `asked` is empty when nothing is asked of it alone.
+
+    `read` tells whether the condition reads the value at all (a sentence may quote others).
+    """
 
     name: str
     value: str
@@ -31,11 +34,13 @@ class Measured:
     source: str = ""
     metric: str = ""
     known: bool = True
+    read: bool = True
 
 
 def measured(when: str, facts: tuple[Fact, ...], thresholds: tuple[Threshold, ...]) -> tuple[Measured, ...]:
     """The values of one condition in the order of its facts, each beside what is asked of it."""
     limits = {t.name: t.value for t in thresholds}
+    words_read = set(_TOKEN.findall(when))
     ours = {t.name for t in thresholds if t.overridden}
     joins = {j.upper() for j in _JOIN.findall(when)}
     glue = " or " if joins == {"OR"} else " and " if "OR" not in joins else "; "
@@ -56,6 +61,7 @@ def measured(when: str, facts: tuple[Fact, ...], thresholds: tuple[Threshold, ..
                 source=_short(fact.source),
                 metric=_short(fact.metric),
                 known=fact.value is not None,
+                read=fact.name in words_read,
             )
         )
     return tuple(out)
@@ -147,6 +153,11 @@ def _comparison(
         return tokens[0], "=", 1.0, ""
     if len(tokens) == 2 and tokens[0].upper() == "NOT" and tokens[1] in facts:
         return tokens[1], "=", 0.0, ""
+    upper = [t.upper() for t in tokens[1:]]
+    if tokens and tokens[0] in facts and upper in (["IS", "NULL"], ["IS", "NOT", "NULL"]):
+        return tokens[0], "", None, "not known" if len(upper) == 2 else "known"
+    if [t.upper() for t in tokens[:2]] == ["COALESCE", "("] and tokens[3:4] == [","] and tokens[5:6] == [")"]:
+        tokens = [tokens[2], *tokens[6:]]  # an unknown value counts as the given one; the limit is the same
     if len(tokens) != 3 or tokens[1] not in _FLIP:
         return None
     left, sign, right = tokens
@@ -163,4 +174,5 @@ def _comparison(
 
 def _filled(tokens: list[str], limits: dict[str, float]) -> str:
     words = [numbers.exact(limits[t]) if t in limits else _SIGN.get(t, t) for t in tokens]
-    return re.sub(r"\s+([,)])", r"\1", re.sub(r"\(\s+", "(", " ".join(words)))
+    text = re.sub(r"\s+([,)])", r"\1", re.sub(r"\(\s+", "(", " ".join(words)))
+    return re.sub(r"(?i)\b(coalesce|nullif) \(", r"\1(", text)

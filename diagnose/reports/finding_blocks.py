@@ -100,7 +100,7 @@ def mark_of(holds: bool | None) -> str:
 
 def _step(step: Step, verbose: bool) -> EvidenceRow:
     values = measured(step.when, step.facts, step.thresholds)
-    kept = values if verbose else tuple(v for v in values if v.asked or not v.known)
+    kept = values if verbose else tuple(v for v in values if v.asked or v.read or not v.known)
     flat = "OR" not in step.when.upper().split()
     missing = f"missing: {visible(', '.join(step.missing))}" if step.missing and step.holds is None else ""
     detail = tuple(_detail(step)) if verbose else ()

@@ -1,6 +1,6 @@
 """The report for programs: `diagnose.report/1`, whose contract is `schema/report-1.json`.
 
-Changes only add. Names are whole and exact here (JSON escapes what could act); numbers are numbers, unknown is null.
+Changes only add. Names are whole and exact (JSON escapes what could act), unknown is null.
 Findings keep their rank order; everything else keeps the order of the case and of the signature files.
 """
 

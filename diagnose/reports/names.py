@@ -13,6 +13,7 @@ from functools import lru_cache
 
 ELLIPSIS = "…"
 NAME_LIMIT = 64
+_STUB = 6  # least of a function name that still says something
 _SCAN = 8_000  # characters of a name that are looked at; real names stay below 5,000
 
 # Printable for `str.isprintable` yet invisible: Unicode 16.0, DerivedCoreProperties.txt,
@@ -96,7 +97,14 @@ def short_name(name: str, limit: int = NAME_LIMIT) -> str:
     if not head:
         return middle(visible(raw if len(name) <= _SCAN else name), limit)
     tail = _telling(arguments, head) if arguments else ""
-    return middle(visible(f"{head}: {tail}" if tail else head), limit)
+    if not tail:
+        return middle(visible(head), limit)
+    head, tail = visible(head), visible(tail)
+    room = limit - len(tail) - 2
+    if room >= len(head):
+        return f"{head}: {tail}"
+    # The tail tells instances apart: it is the last to be cut.
+    return f"{head[: room - 1]}{ELLIPSIS}: {tail}" if room > _STUB else middle(tail, limit)
 
 
 def _split(name: str) -> tuple[str, str]:

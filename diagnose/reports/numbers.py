@@ -171,7 +171,7 @@ def _scaled(value: float, units: Units, digits: int, up: bool, carry: int) -> st
         index += 1
         number = _rounded(Decimal(repr(value)) / units[index][0], digits, up)
     whole = index == 0 and number == int(number)
-    return f"{int(number) if whole else number:,} {units[index][1]}"
+    return f"{int(number):,} {units[index][1]}" if whole else f"{number:,f} {units[index][1]}"
 
 
 def _exactly(value: float, units: Units) -> str:

@@ -14,6 +14,7 @@ from diagnose.reports.names import NAME_LIMIT, short_name
 from diagnose.reports.text_evidence import draw_evidence
 
 _BAR = 36
+_CELL = 24  # widest column beside the one that gives way
 
 
 def render(report: Report, options: RenderOptions) -> str:
@@ -34,7 +35,10 @@ def _headline(c: Canvas, b: blocks.Headline) -> None:
     word = blocks.WORDS[b.verdict].upper() if b.verdict else ""
     number = f"{b.number}. " if b.number else ""
     badge: list[Piece] = [(f" {word} " if c.colour else word, style), ("  ", "")] if word else []
-    tail: list[Piece] = [("  " + b.signature, "code")] if b.signature else []
+    # The id goes to the next line when it would wrap: the first five lines must hold the first remedy.
+    used = sum(c.length(x) for x in (number, badge[0][0] if badge else "", b.title, b.signature)) + 4
+    beside = c.width is None or used <= c.width
+    tail: list[Piece] = [("  " + b.signature, "code")] if b.signature and beside else []
     c.put((number, "bold"), *badge, (b.title, "bold" if word else style), *tail, hang=len(number) + 2)
     if b.verdict is None:
         for line in b.also:
@@ -42,8 +46,8 @@ def _headline(c: Canvas, b: blocks.Headline) -> None:
         if b.first:
             c.put((b.first, "bold"), hang=LABEL, first="do first", whole=True)
         return
-    c.put((b.where, ""), hang=LABEL, first="where")
-    c.put((b.cost, "bold"), (f" · severity {b.severity}", ""), hang=LABEL, first="cost")
+    c.put((b.where, ""), ("" if beside else f" · {b.signature}", "code"), hang=LABEL, first="where")
+    c.put((f"{b.severity}: ", ""), (b.cost, "bold"), hang=LABEL, first="cost")
     if b.first:
         c.put((b.first, "bold"), hang=LABEL, first="do first")
     for i, line in enumerate(b.also):
@@ -97,6 +101,7 @@ def _table_columns(c: Canvas, b: blocks.Table, texts: list[list[str]]) -> None:
     assert c.width is not None
     flex = next((i for i, h in enumerate(b.head) if h in ("what", "path", "text")), len(b.head) - 1)
     widths = [max([c.length(h), *(c.length(r[i]) for r in texts)]) for i, h in enumerate(b.head)]
+    widths = [w if i == flex else min(w, _CELL) for i, w in enumerate(widths)]
     room = c.width - 4 - 2 * (len(widths) - 1) - sum(w for i, w in enumerate(widths) if i != flex)
     widths[flex] = max(16, min(widths[flex], room))
     if len(texts) > 1 or len(b.head) > 3:

@@ -76,15 +76,18 @@ def _evidence_lines(c: Canvas, b: Evidence) -> None:
         last = row.stage
         mark, style = _mark(c, row.holds)
         shown = [_value(v, len(row.values) > 1) for v in row.values if v.known]
-        numbers = "; ".join(shown) + (f"; margin {row.margin}" if row.margin and shown else "")
+        shown += [f"margin {row.margin}"] if row.margin and shown else []
         if c.width is None:
-            tail = f" [{numbers}]" if numbers else ""
+            tail = f" [{'; '.join(shown)}]" if shown else ""
             c.put((f"{row.stage}: ", "dim"), (mark + " ", style), (row.says + tail, ""), indent=2)
-        else:
-            c.put((mark + " ", style), (row.says, ""), indent=4, hang=5 + len(mark))
-            if numbers:
-                c.put((numbers, "dim"), indent=5 + len(mark))
-        _after(c, row, 5 + len(mark) if c.width is not None else 4)
+            _after(c, row, 4)
+            continue
+        deep = 5 + len(mark)
+        c.put((mark + " ", style), (row.says, ""), indent=4, hang=deep)
+        line = "; ".join(shown)
+        for words in [line] * bool(line) if deep + c.length(line) <= c.width else shown:
+            c.put((words, "dim"), indent=deep, hang=deep + 2)
+        _after(c, row, deep)
 
 
 def _value(v: Measured, named: bool) -> str:

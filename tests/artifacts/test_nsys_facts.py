@@ -42,7 +42,9 @@ def test_the_cuda_ordinal_is_not_the_row_id(tmp_path: Path) -> None:
     """Seen in public exports: id 1 is cuDevice 0 and id 0 is cuDevice 1."""
     trace = Trace()
     trace.gpu("NVIDIA L40S", id=0, cuDevice=1, busLocation="0000:AF:00.0", computeMajor=8, computeMinor=9)
-    trace.gpu("NVIDIA A100-PCIE-40GB", id=1, cuDevice=0, busLocation="0000:17:00.0", computeMajor=8, smCount=108)
+    trace.gpu(
+        "NVIDIA A100-PCIE-40GB", id=1, cuDevice=0, busLocation="0000:17:00.0", computeMajor=8, smCount=108
+    )
     found = {row["device"]: row for row in devices(tmp_path, trace)}
     assert (found[0]["name"], found[0]["cc"], found[0]["sm_count"]) == ("NVIDIA A100-PCIE-40GB", "8.0", 108)
     assert (found[1]["name"], found[1]["cc"], found[1]["bus_id"]) == ("NVIDIA L40S", "8.9", "0000:af:00.0")
@@ -73,7 +75,10 @@ def old_shape() -> Trace:
     for i, bus in ((0, "0000:41:00.0"), (1, "0000:01:00.0")):
         trace.add("TARGET_INFO_GPU", vmId=1, deviceId=i, name="A100-PCIE-40GB", busLocation=bus, isDiscrete=1)
         trace.add(
-            "TARGET_INFO_CUDA_GPU", deviceId=i, computeCapabilityMajor=8, computeCapabilityMinor=i * 6,
+            "TARGET_INFO_CUDA_GPU",
+            deviceId=i,
+            computeCapabilityMajor=8,
+            computeCapabilityMinor=i * 6,
             globalMemorySize=42_505_273_344,
         )
     return trace
@@ -82,7 +87,8 @@ def old_shape() -> Trace:
 def test_the_shape_before_2021_5_takes_capability_and_memory_from_its_second_table(tmp_path: Path) -> None:
     found = devices(tmp_path, old_shape())
     assert [(r["device"], r["cc"], r["memory_bytes"]) for r in found] == [
-        (0, "8.0", 42_505_273_344), (1, "8.6", 42_505_273_344),
+        (0, "8.0", 42_505_273_344),
+        (1, "8.6", 42_505_273_344),
     ]
     assert [(r["smi_index"], r["sm_count"], r["mig"]) for r in found] == [(1, None, False), (0, None, False)]
 
@@ -105,20 +111,34 @@ def test_mig_empty_cells_and_a_missing_table(tmp_path: Path) -> None:
     trace = Trace()
     trace.gpu("NVIDIA A30 MIG 2g.12gb", smCount=28, totalMemory=0, busLocation=None, computeMinor=None)
     (row,) = devices(tmp_path, trace)
-    assert (row["mig"], row["memory_bytes"], row["bus_id"], row["smi_index"], row["cc"]) == (True, None, None, None, None)
+    assert (row["mig"], row["memory_bytes"], row["bus_id"], row["smi_index"], row["cc"]) == (
+        True,
+        None,
+        None,
+        None,
+        None,
+    )
     trace = Trace()
     trace.gpu(None)  # type: ignore[arg-type]
     assert devices(tmp_path, trace)[0]["name"] == ""
     assert devices(tmp_path, Trace()) == []
     assert devices(tmp_path, old_shape(), without={"TARGET_INFO_GPU": ["name"]}) == []
-    assert [r["bus_id"] for r in devices(tmp_path, old_shape(), without={"TARGET_INFO_GPU": ["busLocation"]})] == [None] * 2
+    assert [
+        r["bus_id"] for r in devices(tmp_path, old_shape(), without={"TARGET_INFO_GPU": ["busLocation"]})
+    ] == [None] * 2
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("00000000:99:00.0", "0000:99:00.0"), ("0000:AF:00.0", "0000:af:00.0"), ("17:00.0", "0000:17:00.0"),
-        ("00010000:01:00.0", "10000:01:00.0"), ("0000:00:00.8", ""), ("", ""), ("GPU-1234", ""), (" 17:00.0 ", "0000:17:00.0"),
+        ("00000000:99:00.0", "0000:99:00.0"),
+        ("0000:AF:00.0", "0000:af:00.0"),
+        ("17:00.0", "0000:17:00.0"),
+        ("00010000:01:00.0", "10000:01:00.0"),
+        ("0000:00:00.8", ""),
+        ("", ""),
+        ("GPU-1234", ""),
+        (" 17:00.0 ", "0000:17:00.0"),
     ],
 )
 def test_bus_ids_have_one_spelling(text: str, expected: str) -> None:
@@ -131,8 +151,14 @@ def test_bus_ids_have_one_spelling(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("525.125.06", "525.125.06"), ("52510517", "525.105.17"), ("5154304", "515.43.04"),
-        ("47014103", "470.141.03"), ("51601", "516.01"), ("unknown", "unknown"), ("52", "52"), ("٥٢٥", "٥٢٥"),
+        ("525.125.06", "525.125.06"),
+        ("52510517", "525.105.17"),
+        ("5154304", "515.43.04"),
+        ("47014103", "470.141.03"),
+        ("51601", "516.01"),
+        ("unknown", "unknown"),
+        ("52", "52"),
+        ("٥٢٥", "٥٢٥"),
         ("²²²²²", "²²²²²"),
     ],
 )
@@ -142,8 +168,12 @@ def test_the_driver_version_gets_its_dots(text: str, expected: str) -> None:
 
 def test_the_system_record_gives_versions_and_nothing_private(tmp_path: Path) -> None:
     trace = env(
-        NvDriverVersion="52510517", CudaDriverVersion="12020", Hostname="secret-host", DeviceEnvironment="TOKEN=1",
-        KernelVersion="5.15.90.1-microsoft-standard-WSL2", TargetInstallDir="/opt/nvidia/nsight-systems/2022.1.3/target",
+        NvDriverVersion="52510517",
+        CudaDriverVersion="12020",
+        Hostname="secret-host",
+        DeviceEnvironment="TOKEN=1",
+        KernelVersion="5.15.90.1-microsoft-standard-WSL2",
+        TargetInstallDir="/opt/nvidia/nsight-systems/2022.1.3/target",
         GpuInfo=b"\x0a\xff\xfe\x00",
     )
     facts = nsys_facts.trace_facts(opened(tmp_path, trace))
@@ -159,7 +189,9 @@ def test_the_system_record_gives_versions_and_nothing_private(tmp_path: Path) ->
 def test_versions_come_from_either_table(tmp_path: Path, table: str) -> None:
     trace = Trace()
     for name, value in (
-        ("EXPORT_SCHEMA_VERSION", "3.11.1"), ("EXPORT_PRODUCT_VERSION", "2024.2.3.38"), ("EXPORT_OUTUPT_FILE", "/home/x"),
+        ("EXPORT_SCHEMA_VERSION", "3.11.1"),
+        ("EXPORT_PRODUCT_VERSION", "2024.2.3.38"),
+        ("EXPORT_OUTUPT_FILE", "/home/x"),
     ):
         trace.add(table, name=name, value=value)
     how = {"drop": ["META_DATA_EXPORT"]} if table == "EXPORT_META_DATA" else {}
@@ -174,8 +206,11 @@ def test_without_any_version_nothing_is_said(tmp_path: Path) -> None:
 def test_capture_options_keep_the_first_of_equal_names_and_both_prefixes(tmp_path: Path) -> None:
     trace = Trace()
     for name, value in (
-        ("PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE", "Graph"), ("COLLECT_UVM_CPU_PAGE_FAULTS", "false"),
-        ("COLLECT_UVM_CPU_PAGE_FAULTS", "true"), ("PROCESS_0:COMMAND", "python secret.py"), ("PROCESS_0:USER_NAME", "me"),
+        ("PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE", "Graph"),
+        ("COLLECT_UVM_CPU_PAGE_FAULTS", "false"),
+        ("COLLECT_UVM_CPU_PAGE_FAULTS", "true"),
+        ("PROCESS_0:COMMAND", "python secret.py"),
+        ("PROCESS_0:USER_NAME", "me"),
     ):
         trace.add("META_DATA_CAPTURE", name=name, value=value)
     facts = nsys_facts.trace_facts(opened(tmp_path, trace))
@@ -190,7 +225,9 @@ def test_capture_options_keep_the_first_of_equal_names_and_both_prefixes(tmp_pat
 
 def clock(folder: Path, utc: str | None, local: str | None, start: int = 0, **how: Any) -> TraceFacts:
     trace = Trace()
-    trace.add("TARGET_INFO_SESSION_START_TIME", utcEpochNs=1_700_000_000_000_000_000, utcTime=utc, localTime=local)
+    trace.add(
+        "TARGET_INFO_SESSION_START_TIME", utcEpochNs=1_700_000_000_000_000_000, utcTime=utc, localTime=local
+    )
     trace.add("ANALYSIS_DETAILS", startTime=start, stopTime=start + 5)
     return nsys_facts.trace_facts(opened(folder, trace, **how))
 
@@ -231,10 +268,18 @@ def test_processes_keep_the_file_name_only(tmp_path: Path) -> None:
 
 def test_diagnostics_with_and_without_a_process(tmp_path: Path) -> None:
     trace = Trace()
-    for severity, pid, text in ((2, gpid(7), "CUDA profiling might have not been started correctly."), (3, 0, "b"), (None, None, "c")):
+    for severity, pid, text in (
+        (2, gpid(7), "CUDA profiling might have not been started correctly."),
+        (3, 0, "b"),
+        (None, None, "c"),
+    ):
         trace.add("DIAGNOSTIC_EVENT", severity=severity, globalPid=pid, text=text)
     found = nsys_facts.diagnostics(opened(tmp_path, trace))
-    assert [(r["severity"], r["pid"], r["text"][:4]) for r in found] == [(2, 7, "CUDA"), (3, None, "b"), (0, None, "c")]
+    assert [(r["severity"], r["pid"], r["text"][:4]) for r in found] == [
+        (2, 7, "CUDA"),
+        (3, None, "b"),
+        (0, None, "c"),
+    ]
     blind = nsys_facts.diagnostics(opened(tmp_path, trace, without={"DIAGNOSTIC_EVENT": ["globalPid"]}))
     assert [r["pid"] for r in blind] == [None] * 3
     assert nsys_facts.diagnostics(opened(tmp_path, trace, without={"DIAGNOSTIC_EVENT": ["text"]})) == []
@@ -254,7 +299,9 @@ def test_a_damaged_small_table_gives_a_problem_not_a_crash(tmp_path: Path) -> No
     trace.gpu()
     export = opened(tmp_path, trace)
     with sqlite3.connect(export.path) as connection:
-        page = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'TARGET_INFO_GPU'").fetchone()[0]
+        page = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'TARGET_INFO_GPU'"
+        ).fetchone()[0]
     connection.close()
     export.close()
     with export.path.open("r+b") as stream:

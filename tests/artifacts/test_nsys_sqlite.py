@@ -36,28 +36,60 @@ def rows(export: NsysExport, stream: str, wanted: Any = None, **how: Any) -> lis
     for chunk in export.stream(stream, wanted or STREAMS[stream], **how):
         masks = {n: chunk.mask(n) for n in chunk.columns}
         out += [
-            {n: int(v[i]) if masks[n][i] else None for n, v in chunk.columns.items()} for i in range(chunk.rows)
+            {n: int(v[i]) if masks[n][i] else None for n, v in chunk.columns.items()}
+            for i in range(chunk.rows)
         ]
     return out
 
 
 EXPECTED: dict[str, dict[str, int | None]] = {
     "api_calls": {
-        "start_ns": 5, "end_ns": 8, "global_tid": gtid(100, 2), "correlation": 3, "name_id": 1, "return_code": 0,
+        "start_ns": 5,
+        "end_ns": 8,
+        "global_tid": gtid(100, 2),
+        "correlation": 3,
+        "name_id": 1,
+        "return_code": 0,
     },
     "kernels": {
-        "start_ns": 10, "end_ns": 20, "device": 1, "context": 2, "stream": 8, "global_pid": gpid(100),
-        "correlation": 3, "name_id": 2, "graph_node": 9,
+        "start_ns": 10,
+        "end_ns": 20,
+        "device": 1,
+        "context": 2,
+        "stream": 8,
+        "global_pid": gpid(100),
+        "correlation": 3,
+        "name_id": 2,
+        "graph_node": 9,
     },
     "copies": {
-        "start_ns": 30, "end_ns": 40, "device": 0, "stream": 7, "global_pid": gpid(100), "correlation": 4,
-        "bytes": 64, "kind": 11, "src_memory": 7, "dst_memory": 7, "um_cause": 1, "address": 2**40,
+        "start_ns": 30,
+        "end_ns": 40,
+        "device": 0,
+        "stream": 7,
+        "global_pid": gpid(100),
+        "correlation": 4,
+        "bytes": 64,
+        "kind": 11,
+        "src_memory": 7,
+        "dst_memory": 7,
+        "um_cause": 1,
+        "address": 2**40,
     },
     "memsets": {"start_ns": 50, "end_ns": 60, "device": 0, "global_pid": gpid(100)},
     "graph_launches": {"start_ns": 70, "end_ns": 80, "device": 0, "global_pid": gpid(100)},
     "allocations": {
-        "start_ns": 90, "global_pid": gpid(100), "device": 0, "address": 0, "bytes": 128, "memory_kind": 2,
-        "operation": 0, "pool_address": 77, "pool_size": 256, "pool_used": 100, "pool_threshold": -1,
+        "start_ns": 90,
+        "global_pid": gpid(100),
+        "device": 0,
+        "address": 0,
+        "bytes": 128,
+        "memory_kind": 2,
+        "operation": 0,
+        "pool_address": 77,
+        "pool_size": 256,
+        "pool_used": 100,
+        "pool_threshold": -1,
     },
 }
 
@@ -72,11 +104,17 @@ def test_every_column_lands_under_its_own_name_in_any_order(tmp_path: Path, back
 
 
 def cases() -> list[tuple[str, str, str]]:
-    return [(s, name, columns[0]) for s, layout in STREAM_TABLES.items() for name, columns in layout.columns.items()]
+    return [
+        (s, name, columns[0])
+        for s, layout in STREAM_TABLES.items()
+        for name, columns in layout.columns.items()
+    ]
 
 
 @pytest.mark.parametrize(("stream", "name", "column"), cases(), ids=lambda v: str(v))
-def test_a_missing_column_is_absent_and_the_others_stay(tmp_path: Path, stream: str, name: str, column: str) -> None:
+def test_a_missing_column_is_absent_and_the_others_stay(
+    tmp_path: Path, stream: str, name: str, column: str
+) -> None:
     export = NsysExport(full().write(tmp_path / "t.sqlite", without={TABLE[stream]: [column]}))
     expected = dict(EXPECTED[stream])
     if name in STREAM_TABLES[stream].required:
@@ -131,7 +169,9 @@ def test_a_cell_reads_the_same_whatever_stands_beside_it(
     for i, (device, cause) in enumerate(cells):
         trace.copy(i, i + 1)
         trace.tables[MEMCPY][-1] |= {"deviceId": device, "migrationCause": cause}
-    path = trace.write(tmp_path_factory.mktemp("c") / "t.sqlite", types={"deviceId": "", "migrationCause": ""})
+    path = trace.write(
+        tmp_path_factory.mktemp("c") / "t.sqlite", types={"deviceId": "", "migrationCause": ""}
+    )
 
     def told(value: Any) -> int | None:
         if value in ("twelve", "", b"\xff", 1e300, None):
@@ -151,7 +191,8 @@ def test_rows_without_a_place_in_time_are_left_out_and_said(tmp_path: Path) -> N
     export = NsysExport(trace.write(tmp_path / "t.sqlite"))
     for _ in range(2):
         assert rows(export, "kernels", ("start_ns", "end_ns")) == [
-            {"start_ns": 10, "end_ns": 20}, {"start_ns": 30, "end_ns": 40},
+            {"start_ns": 10, "end_ns": 20},
+            {"start_ns": 30, "end_ns": 40},
         ]
     assert export.problems == [f"t.sqlite: 2 rows of table {KERNEL} have no start or end and were left out"]
 
@@ -191,7 +232,9 @@ def test_names_are_read_by_id_in_any_number_and_encoding(tmp_path: Path) -> None
     trace = full()
     path = trace.write(tmp_path / "t.sqlite")
     connection = sqlite3.connect(path)
-    connection.execute("INSERT INTO StringIds VALUES (500, CAST(X'63E163' AS TEXT)), (501, CAST(X'610062' AS TEXT))")
+    connection.execute(
+        "INSERT INTO StringIds VALUES (500, CAST(X'63E163' AS TEXT)), (501, CAST(X'610062' AS TEXT))"
+    )
     connection.execute("INSERT INTO StringIds VALUES (502, ''), (503, NULL)")
     connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(i, f"n{i}") for i in range(1000, 2300)])
     connection.commit()
@@ -238,9 +281,16 @@ def test_one_overwritten_page_breaks_its_stream_and_keeps_what_came_before(tmp_p
         trace.launch(10 * i, 10 * i + 5)
     path = trace.write(tmp_path / "t.sqlite")
     connection = sqlite3.connect(path)
-    pages = [
-        p for (p,) in connection.execute("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", (KERNEL,))
-    ] if _has_dbstat(connection) else []
+    pages = (
+        [
+            p
+            for (p,) in connection.execute(
+                "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", (KERNEL,)
+            )
+        ]
+        if _has_dbstat(connection)
+        else []
+    )
     root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (KERNEL,)).fetchone()[0]
     connection.close()
     damaged(path, pages[len(pages) // 2] if pages else root)

@@ -38,7 +38,15 @@ def read_all(path: Path) -> int:
         export.close()
 
 
-NAMES = ["a?mode=rw.sqlite", "a#b.sqlite", "a%20b.sqlite", "a b.sqlite", "a\nb.sqlite", "ä€.sqlite", "a&b='c\".sqlite"]
+NAMES = [
+    "a?mode=rw.sqlite",
+    "a#b.sqlite",
+    "a%20b.sqlite",
+    "a b.sqlite",
+    "a\nb.sqlite",
+    "ä€.sqlite",
+    "a&b='c\".sqlite",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,7 +66,11 @@ def test_any_file_name_opens_that_file_and_nothing_appears_beside_it(tmp_path: P
 
 
 def test_a_name_that_is_not_utf8_opens(tmp_path: Path) -> None:
-    path = small().write(tmp_path / "plain.sqlite").rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe1.sqlite")))
+    path = (
+        small()
+        .write(tmp_path / "plain.sqlite")
+        .rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe1.sqlite")))
+    )
     assert read_all(path) == 1
 
 
@@ -200,7 +212,9 @@ def test_databases_of_other_tools_are_told_apart(tmp_path: Path, tables: list[st
     assert said in message and "not an Nsight Systems export" in message
 
 
-@pytest.mark.parametrize("table", ["CUPTI_ACTIVITY_KIND_MEMCPY", "StringIds", "NVTX_EVENTS", "TARGET_INFO_GPU"])
+@pytest.mark.parametrize(
+    "table", ["CUPTI_ACTIVITY_KIND_MEMCPY", "StringIds", "NVTX_EVENTS", "TARGET_INFO_GPU"]
+)
 def test_a_reduced_export_is_known_by_any_table_of_one(tmp_path: Path, table: str) -> None:
     path = tmp_path / "t.sqlite"
     connection = sqlite3.connect(path)

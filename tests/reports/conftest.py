@@ -1,4 +1,4 @@
-"""Makes the hand-made reports importable as `reports_make` in every import mode of pytest."""
+"""Makes the hand-made reports importable as `reports_make` and `reports_hostile` in every import mode."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-if "reports_make" not in sys.modules:
-    spec = spec_from_file_location("reports_make", Path(__file__).with_name("make.py"))
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules["reports_make"] = module
-    spec.loader.exec_module(module)
+for name, file in (("reports_make", "make.py"), ("reports_hostile", "make_hostile.py")):
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, Path(__file__).with_name(file))
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])

@@ -35,20 +35,6 @@ GEMM = (
     "sm90_xmma_gemm_e4m3e4m3_e4m3f32_f32_tn_n_tilesize128x128x128"
     "_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
 )
-EVIL = [
-    "<script>alert(1)</script>",
-    "[/red][bold]x",
-    "a|b|c",
-    "`tick` ``two``",
-    "x" * 20_000,
-    "\x1b[31mred\x1b[0m\x9b2J",
-    "\u202eesrever\u200b\u2066",
-    ":x: :boom:",
-    "two\nlines\r\n### Heading",
-    "@everyone see #123 and https://example.com/?q=1 or www.example.com",
-    "*star* _under_ ~~gone~~ $x^2$ ![i](https://example.com/i.png) <!-- c -->",
-    "</details>\\",
-]
 
 INPUTS = (
     Input("run_0412.sqlite", "nsys-sqlite", "9f2c41ab" * 8, 1_610_612_736, 1_245_306),
@@ -88,6 +74,23 @@ SHARE = Threshold("min_cast_share", 0.05, "below this the casts are not worth a 
 GEMMS = Threshold("min_gemms", 100)
 GEMM_SHARE = Threshold("min_gemm_share", 0.05)
 P99 = Threshold("min_p99", 3.0, overridden=True)
+
+
+def _pairs(device: int) -> tuple[ExhibitRow, ...]:
+    path = "decode > layer 12 > mlp.down_proj"
+    return tuple(
+        ExhibitRow(
+            41_902_113_004 + k * 1_733_901,
+            1_284_000 - k * 91_000,
+            CAST,
+            device=device,
+            stream=7,
+            pid=4711,
+            range_path=path,
+            detail=f"after {412 + k} µs of GEMM",
+        )
+        for k in range(6)
+    )
 
 
 def cast_storm(i: int = 0, lost_s: float = 22.7) -> Finding:
@@ -182,24 +185,7 @@ def cast_storm(i: int = 0, lost_s: float = 22.7) -> Finding:
             ),
             RuleOut("warm_up", None, "the casts happen only before the first step", "w", missing=("ranges",)),
         ),
-        exhibits=(
-            Exhibit(
-                "pairs with the longest cast (times: the trace's own clock)",
-                tuple(
-                    ExhibitRow(
-                        41_902_113_004 + k * 1_733_901,
-                        1_284_000 - k * 91_000,
-                        CAST,
-                        device=i,
-                        stream=7,
-                        pid=4711,
-                        range_path="decode > layer 12 > mlp.down_proj",
-                        detail=f"after {412 + k} µs of GEMM",
-                    )
-                    for k in range(6)
-                ),
-            ),
-        ),
+        exhibits=(Exhibit("pairs with the longest cast (times: the trace's own clock)", _pairs(i)),),
         captures=(
             Capture("NVTX ranges of the steps", "nsys profile --trace=cuda,nvtx -o run python serve.py"),
         ),
@@ -307,19 +293,20 @@ REST = (
         captures=(Capture("kernel log", "sudo dmesg -T > dmesg.txt"),),
     ),
 )
+_SHARES = (
+    ("GEMM", "fp8", 18_377, 0.418, GEMM),
+    ("cast", "f32", 18_211, 0.386, CAST),
+    ("attention", "bf16", 9_120, 0.091, "flash_fwd_splitkv_kernel"),
+    ("norm", "bf16", 18_240, 0.047, "rms_norm_kernel"),
+    ("activation", "bf16", 9_120, 0.031, "act_and_mul_kernel"),
+    ("copy", "", 4_000, 0.012, "k1"),
+    ("sampling", "f32", 612, 0.009, "k2"),
+    ("reduce", "f32", 700, 0.006, "k3"),
+)
 BREAKDOWN = tuple(
-    TimeShare(d, family, precision, n, round(share * 58.9e9), share, top)
+    TimeShare(d, family, kind, n, round(share * 58.9e9), share, top)
     for d in (0, 1)
-    for family, precision, n, share, top in (
-        ("GEMM", "fp8", 18_377, 0.418, GEMM),
-        ("cast", "f32", 18_211, 0.386, CAST),
-        ("attention", "bf16", 9_120, 0.091, "flash_fwd_splitkv_kernel"),
-        ("norm", "bf16", 18_240, 0.047, "rms_norm_kernel"),
-        ("activation", "bf16", 9_120, 0.031, "act_and_mul_kernel"),
-        ("copy", "", 4_000, 0.012, "k1"),
-        ("sampling", "f32", 612, 0.009, "k2"),
-        ("reduce", "f32", 700, 0.006, "k3"),
-    )
+    for family, kind, n, share, top in _SHARES
 )
 COVERAGE = (
     CoverageNote(
@@ -360,53 +347,3 @@ def healthy() -> Report:
     return Report(
         "0.1.0", INPUTS[:1], trace(devices=devices(1)), REST[:4], (), BREAKDOWN[:8], nearest_miss=near
     )
-
-
-def hostile() -> Report:
-    """Untrusted text in every field that can carry data from a trace, a log or a path."""
-    rows = tuple(
-        ExhibitRow(i * 10**9, 1000, e, 0, 7, api_call=e, range_path=e, detail=e) for i, e in enumerate(EVIL)
-    )
-    lines = tuple(ExhibitRow(0, 0, e, input=0, line=3) for e in EVIL)
-    every = " ".join(EVIL)
-    f = replace(
-        cast_storm(),
-        summary=every,
-        notes=tuple(EVIL),
-        reason=every,
-        scope=ScopeRef("device", 0, every, every),
-        exhibits=(Exhibit("t " + every, rows), Exhibit("l", lines)),
-        steps=tuple(
-            Step(
-                "s",
-                "cause",
-                "cause",
-                True,
-                e,
-                "t = 'x' AND u",
-                (Fact("t", e, "text", source=e), Fact("u", None, why_unknown=e)),
-            )
-            for e in EVIL
-        ),
-        captures=tuple(Capture(e, e, e) for e in EVIL),
-        flips=tuple(EVIL),
-        remedies=tuple(Remedy(e, e + "v", e, e, "javascript:alert(1)") for e in EVIL),
-    )
-    inputs = tuple(Input(e, e, "ab" * 32, 1, 1, (e,)) for e in EVIL)
-    bars = tuple(TimeShare(0, e, e, 1, 10, 0.1, e) for e in EVIL)
-    notes = tuple(CoverageNote("warning", e, e) for e in EVIL)
-    rest = tuple(
-        other("x-" + str(i), "cannot_tell", e, missing=(e,), captures=(Capture(e, e, e),))
-        for i, e in enumerate(EVIL)
-    )
-    tr = trace(product=every, driver=every, devices=(Device(0, every, every, every, used=True),))
-    return Report("0.1.0", inputs, tr, (f, *rest), notes, bars, nearest_miss=every)
-
-
-ALL = {
-    "confirmed": confirmed,
-    "probable": probable,
-    "undecided": undecided,
-    "healthy": healthy,
-    "hostile": hostile,
-}

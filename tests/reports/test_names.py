@@ -8,28 +8,35 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reports_make import CAST, EVIL, GEMM
+from reports_hostile import EVIL
+from reports_make import CAST, GEMM
 
 from diagnose.reports.names import ascii_only, clip, middle, short_name, visible
 
 NAMES = {
     CAST: "vectorized_elementwise_kernel: direct_copy_kernel_cuda(float)",
     "void at::native::vectorized_elementwise_kernel<(int)8, at::native::CUDAFunctor_add<c10::BFloat16>, "
-    "std::array<char *, (unsigned long)3>>(int, T2, T3)": "vectorized_elementwise_kernel: CUDAFunctor_add(BFloat16)",
+    "std::array<char *, (unsigned long)3>>(int, T2, T3)": (
+        "vectorized_elementwise_kernel: CUDAFunctor_add(BFloat16)"
+    ),
     "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native::"
     "tanh_backward_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::"
-    "{lambda(float, float)#1}>(at::TensorIteratorBase&)>(int)": "elementwise_kernel: tanh_backward_kernel_cuda(float)",
-    "void vllm::scaled_fp8_quant_kernel_strided<c10::BFloat16, c10::Float8_e4m3fn>(c10::Float8_e4m3fn*, float*)": (
+    "{lambda(float, float)#1}>(at::TensorIteratorBase&)>(int)": (
+        "elementwise_kernel: tanh_backward_kernel_cuda(float)"
+    ),
+    "void vllm::scaled_fp8_quant_kernel_strided<c10::BFloat16, c10::Float8_e4m3fn>(float*)": (
         "scaled_fp8_quant_kernel_strided: BFloat16, Float8_e4m3fn"
     ),
     "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_nt_align1>(x::Params)": (
-        "cutlass::Kernel: cutlass_80_tensorop_s168…28x64_16x6_nt_align1"
+        "cutlass::K…: cutlass_80_tensorop_s1688gemm_128x64_16x6_nt_align1"
     ),
     "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __nv_bfloat16>(int)": (
         "gemvx::kernel: int, __nv_bfloat16"
     ),
     "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
-    "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*)": "fused_add_rms_norm_kernel: BFloat16",
+    "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*)": (
+        "fused_add_rms_norm_kernel: BFloat16"
+    ),
     "void fbgemm_gpu::(anonymous namespace)::_FP8_kernel<float>(float const*)": "_FP8_kernel: float",
     "sglang::gptq::make_sequential_8bit_kernel(unsigned int const*, int)": "make_sequential_8bit_kernel",
     "rms_norm_kernel": "rms_norm_kernel",
@@ -40,12 +47,13 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_short_name(name):
     short = short_name(name)
-    wanted = NAMES[name]
-    if "…" in wanted:
-        head, _, tail = wanted.partition("…")
-        assert short.startswith(head[:16]) and short.endswith(tail[-12:]) and len(short) <= 64
-    else:
-        assert short == wanted
+    assert short == NAMES[name]
+
+
+def test_the_telling_end_is_cut_last():
+    assert short_name(CAST, 43) == "vectorized…: direct_copy_kernel_cuda(float)"
+    assert short_name(CAST, 34) == "direct_copy_kernel_cuda(float)"
+    assert short_name(CAST, 20) == "direct_copy_k…float)"
 
 
 def test_both_ends_of_a_long_name_stay():

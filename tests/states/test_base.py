@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-from batches import chunk_of, ints, names_of
+from batches import Row, chunk_of, ints, names_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +41,7 @@ def test_many_sparse_columns_are_packed_without_collisions() -> None:
 
 
 def test_a_batch_fills_what_is_missing_with_minus_one() -> None:
-    rows = [
+    rows: list[Row] = [
         {"start_ns": 5, "end_ns": 9, "device": 1, "global_pid": (1 << 56) | (77 << 24)},
         {"start_ns": 5, "end_ns": 2, "device": None, "global_pid": None},
     ]

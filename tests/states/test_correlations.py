@@ -14,7 +14,11 @@ ids = st.integers(-1, 80)
 
 def launch(correlation: int | None, name: int = 1, code: int | None = 0, pid: int = 3) -> Row:
     return {
-        "start_ns": 0, "end_ns": 1, "global_tid": pid << 24, "name_id": name, "return_code": code,
+        "start_ns": 0,
+        "end_ns": 1,
+        "global_tid": pid << 24,
+        "name_id": name,
+        "return_code": code,
         "correlation": correlation,
     }
 
@@ -24,7 +28,13 @@ def kernel(correlation: int | None, pid: int = 3) -> Row:
 
 
 calls = st.lists(
-    st.builds(launch, st.one_of(st.none(), ids), st.integers(1, 2), st.sampled_from([0, 0, None, 701]), st.integers(3, 4)),
+    st.builds(
+        launch,
+        st.one_of(st.none(), ids),
+        st.integers(1, 2),
+        st.sampled_from([0, 0, None, 701]),
+        st.integers(3, 4),
+    ),
     max_size=40,
 )
 rows_ = st.lists(st.builds(kernel, st.one_of(st.none(), ids), st.integers(3, 4)), max_size=40)
@@ -56,7 +66,10 @@ def test_missing_share_is_that_of_sets(
         inside = {
             c
             for c in wanted
-            if c is not None and c > 0 and have and min(have) <= c <= max(have)
+            if c is not None
+            and c > 0
+            and have
+            and min(have) <= c <= max(have)
             and not any(low <= c <= high for low, high in captured)
         }
         for bits in (fed, merged):
@@ -66,7 +79,9 @@ def test_missing_share_is_that_of_sets(
 
 def test_ids_beyond_the_limit_are_left_out_and_big_ones_grow_the_bits() -> None:
     names = names_of(TEXTS)
-    bits = feed(CorrelationBits("kernels"), [kernel(c) for c in (5, MAX_ID, MAX_ID + 7, 1_000_000)], [2], names).bits[3]
+    bits = feed(
+        CorrelationBits("kernels"), [kernel(c) for c in (5, MAX_ID, MAX_ID + 7, 1_000_000)], [2], names
+    ).bits[3]
     assert (bits.low, bits.high) == (5, 1_000_000)
     assert missing_share(None, bits) == (0, 0)
     assert missing_share(bits, None) == (0, 0)
@@ -76,7 +91,10 @@ def test_ids_beyond_the_limit_are_left_out_and_big_ones_grow_the_bits() -> None:
 
 def test_captures_give_the_id_ranges_between_begin_and_end() -> None:
     names = names_of(TEXTS)
-    rows = [launch(c, n) for c, n in ((10, 3), (11, 1), (20, 4), (30, 3), (32, 3), (35, 4), (40, 4), (50, 4), (60, 3))]
+    rows = [
+        launch(c, n)
+        for c, n in ((10, 3), (11, 1), (20, 4), (30, 3), (32, 3), (35, 4), (40, 4), (50, 4), (60, 3))
+    ]
     rows.append(launch(12, 3, pid=4))
     for order in (rows, rows[::-1]):
         state = feed(Captures(names), order, [4], names)

@@ -10,7 +10,8 @@ from diagnose.states.extent import Extent
 
 NAMES = names_of({})
 rows_ = st.lists(
-    st.builds(lambda s, d: {"start_ns": s, "end_ns": s + d}, st.integers(-99, 99), st.integers(-9, 9)), max_size=30
+    st.builds(lambda s, d: {"start_ns": s, "end_ns": s + d}, st.integers(-99, 99), st.integers(-9, 9)),
+    max_size=30,
 )
 
 
@@ -18,7 +19,10 @@ rows_ = st.lists(
 def test_extent_is_first_start_and_last_end(rows: list[Row], at: list[int], cut: int) -> None:
     first = min((r["start_ns"] or 0 for r in rows), default=None)
     last = max((max(r["start_ns"] or 0, r["end_ns"] or 0) for r in rows), default=None)
-    for state in (feed(Extent("kernels"), rows, at, NAMES), fed_apart(lambda: Extent("kernels"), rows, cut, NAMES)):
+    for state in (
+        feed(Extent("kernels"), rows, at, NAMES),
+        fed_apart(lambda: Extent("kernels"), rows, cut, NAMES),
+    ):
         assert (state.rows, state.first, state.last) == (len(rows), first, last)
 
 

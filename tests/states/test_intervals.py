@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from batches import ints
@@ -31,7 +33,7 @@ def covered(found: Intervals) -> set[int]:
     """The points, after checking that the set is disjoint, in order and without empty members."""
     spans = spans_of(found)
     assert all(a < b for a, b in spans)
-    assert all(x[1] <= y[0] for x, y in zip(spans, spans[1:], strict=False))
+    assert all(x[1] <= y[0] for x, y in itertools.pairwise(spans))
     return points(spans)
 
 
@@ -100,7 +102,9 @@ def truth(chunks: list[list[tuple[int, int]]]) -> set[int]:
 
 @settings(max_examples=200)
 @given(parts, st.sampled_from([2, 4, 16]))
-def test_covered_length_lies_within_the_bounds_it_gives(chunks: list[list[tuple[int, int]]], cap: int) -> None:
+def test_covered_length_lies_within_the_bounds_it_gives(
+    chunks: list[list[tuple[int, int]]], cap: int
+) -> None:
     real = truth(chunks)
     found = collected(chunks, cap).result()
     assert len(found) <= cap
@@ -120,7 +124,9 @@ def test_in_start_order_the_exact_length_is_known_whatever_was_closed(
 
 
 @given(parts, st.randoms(use_true_random=False))
-def test_below_the_cap_it_is_the_union_in_any_order(chunks: list[list[tuple[int, int]]], random: object) -> None:
+def test_below_the_cap_it_is_the_union_in_any_order(
+    chunks: list[list[tuple[int, int]]], random: object
+) -> None:
     shuffled = list(chunks)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     found = collected(shuffled, 1000).result()
@@ -162,3 +168,11 @@ def test_equal_gaps_are_not_all_closed_at_once(gap: int) -> None:
     found = collector.result()
     assert 20 <= len(found) <= 40
     assert found.exact_ns == 810 and found.covered_ns - found.dropped_ns == 810
+
+
+def test_short_intervals_inside_a_long_one_are_not_counted_again() -> None:
+    collector = Collector(cap=2)
+    for start, end in ((0, 100), (10, 20), (30, 40), *((150 + 50 * i, 151 + 50 * i) for i in range(5))):
+        collector.add(ints([start]), ints([end]))
+    found = collector.result()
+    assert found.dropped_ns > 0 and found.exact_ns == 100 + 5

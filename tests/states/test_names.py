@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from diagnose.states.names import UNRESOLVED, Complement, Flags, Names
 from diagnose.states.trace_pass import UnionFlags
 
-ids = st.one_of(st.none(), st.integers(0, 12), st.sampled_from([-5, 1023, 1024, 5000, 2**22, 2**22 + 1, 2**31, 2**62]))
+ids = st.one_of(
+    st.none(), st.integers(0, 12), st.sampled_from([-5, 1023, 1024, 5000, 2**22, 2**22 + 1, 2**31, 2**62])
+)
 TEXTS = {i: f"{'abc'[i % 3]}{i % 5}" for i in (*range(10), -5, 1024, 2**22, 2**62)} | {3: ""}
 
 
@@ -20,7 +23,7 @@ TEXTS = {i: f"{'abc'[i % 3]}{i % 5}" for i in (*range(10), -5, 1024, 2**22, 2**6
 def test_codes_lead_back_to_the_names(column: list[int | None], at: list[int]) -> None:
     names = names_of(TEXTS)
     edges = [0, *sorted({c for c in at if c < len(column)}), len(column)]
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in itertools.pairwise(edges):
         codes = names.codes(chunk_of([{"name_id": i} for i in column[a:b]]))
         expected = [(TEXTS.get(i) or UNRESOLVED) if i is not None else UNRESOLVED for i in column[a:b]]
         assert [names.names[c] for c in codes.tolist()] == expected

@@ -15,14 +15,29 @@ NAMES = names_of({})
 def row(start: int, size: int, operation: int, kind: int, pool: tuple[int, int, int] | None, pid: int) -> Row:
     address, total, used = pool or (None, None, None)
     return {
-        "start_ns": start, "global_pid": pid << 24, "bytes": size, "operation": operation, "memory_kind": kind,
-        "pool_address": address, "pool_size": total, "pool_used": used, "pool_threshold": None,
+        "start_ns": start,
+        "global_pid": pid << 24,
+        "bytes": size,
+        "operation": operation,
+        "memory_kind": kind,
+        "pool_address": address,
+        "pool_size": total,
+        "pool_used": used,
+        "pool_threshold": None,
     }
 
 
 pools = st.one_of(st.none(), st.tuples(st.integers(1, 2), st.integers(0, 5), st.integers(0, 5)))
 tables = st.lists(
-    st.builds(row, st.integers(-20, 20), st.integers(1, 3), st.integers(0, 2), st.sampled_from([1, 2, 5]), pools, st.integers(3, 4)),
+    st.builds(
+        row,
+        st.integers(-20, 20),
+        st.integers(1, 3),
+        st.integers(0, 2),
+        st.sampled_from([1, 2, 5]),
+        pools,
+        st.integers(3, 4),
+    ),
     max_size=30,
 )
 

@@ -14,16 +14,27 @@ from diagnose.states.api_calls import SITES, AllocSyncAlloc, ApiIntervals, ApiTo
 TEXTS = {1: "l1", 2: "l2", 3: "a1", 4: "s1", 5: "o1"}
 
 
-def row(start: int, length: int, name: int | None, pid: int = 3, thread: int = 1, code: int | None = 0) -> Row:
+def row(
+    start: int, length: int, name: int | None, pid: int = 3, thread: int = 1, code: int | None = 0
+) -> Row:
     return {
-        "start_ns": start, "end_ns": start + length, "global_tid": (1 << 56) | (pid << 24) | thread,
-        "name_id": name, "return_code": code, "correlation": start,
+        "start_ns": start,
+        "end_ns": start + length,
+        "global_tid": (1 << 56) | (pid << 24) | thread,
+        "name_id": name,
+        "return_code": code,
+        "correlation": start,
     }
 
 
 drawn = st.builds(
-    row, st.integers(-60, 60), st.integers(0, 30), st.sampled_from([None, 1, 2, 3, 4, 5]), st.integers(3, 4),
-    st.integers(1, 2), st.sampled_from([None, 0, 0, 0, 1, 209]),
+    row,
+    st.integers(-60, 60),
+    st.integers(0, 30),
+    st.sampled_from([None, 1, 2, 3, 4, 5]),
+    st.integers(3, 4),
+    st.integers(1, 2),
+    st.sampled_from([None, 0, 0, 0, 1, 209]),
 )
 tables = st.lists(drawn, max_size=35)
 
@@ -111,10 +122,14 @@ def test_intervals_and_slow_calls_per_thread(rows: list[Row], at: list[int], cut
         feed(ApiIntervals(starting(names, "s")), rows, at, names),
         fed_apart(lambda: ApiIntervals(starting(names, "s")), rows, cut, names),
     ):
-        assert {t: c.result().covered_ns for t, c in state.unions.items()} == {t: len(u) for t, u in unions.items()}
+        assert {t: c.result().covered_ns for t, c in state.unions.items()} == {
+            t: len(u) for t, u in unions.items()
+        }
         assert {t: int(b.sums.sum()) for t, b in state.starts.items()} == starts
         for tid, top in state.top.items():
-            longest = sorted((length(r) for r in rows if r["global_tid"] == tid and letter(r) == "s"), reverse=True)
+            longest = sorted(
+                (length(r) for r in rows if r["global_tid"] == tid and letter(r) == "s"), reverse=True
+            )
             assert [t[0] for t in top] == longest[:SITES]
     for slow_state in (
         feed(SlowCalls(starting(names, "s"), 10), rows, at, names),
@@ -124,7 +139,7 @@ def test_intervals_and_slow_calls_per_thread(rows: list[Row], at: list[int], cut
 
 
 def automaton(rows: list[Row], over: int) -> tuple[dict[int, int], dict[int, int]]:
-    """Per thread: slow allocations; those whose call before (allocs and syncs only) is a sync after an alloc."""
+    """Per thread: slow allocations; those whose call before (alloc or sync) is a sync after an alloc."""
     history: dict[int, list[str]] = {}
     slow: dict[int, int] = {}
     after: dict[int, int] = {}
@@ -142,7 +157,12 @@ def automaton(rows: list[Row], over: int) -> tuple[dict[int, int], dict[int, int
 
 
 @settings(max_examples=200)
-@given(st.lists(st.tuples(st.sampled_from([1, 3, 3, 4, 4, 5]), st.integers(0, 20), st.integers(1, 2)), max_size=35), cuts)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1, 3, 3, 4, 4, 5]), st.integers(0, 20), st.integers(1, 2)), max_size=35
+    ),
+    cuts,
+)
 def test_alloc_sync_alloc_is_what_an_automaton_sees(calls: list[tuple[int, int, int]], at: list[int]) -> None:
     rows = [row(25 * i, size, name, thread=thread) for i, (name, size, thread) in enumerate(calls)]
     names = names_of(TEXTS)
@@ -160,4 +180,9 @@ def test_rows_of_a_thread_out_of_order_are_counted() -> None:
         state = feed(AllocSyncAlloc(starting(names, "a"), starting(names, "s"), 10), swapped, at, names)
         assert state.disordered == 1
     two_threads = [row(50, 1, 3, thread=1), row(10, 1, 4, thread=2)]
-    assert feed(AllocSyncAlloc(starting(names, "a"), starting(names, "s"), 10), two_threads, [], names).disordered == 0
+    assert (
+        feed(
+            AllocSyncAlloc(starting(names, "a"), starting(names, "s"), 10), two_threads, [], names
+        ).disordered
+        == 0
+    )

@@ -15,10 +15,21 @@ NAMES = names_of({})
 MIB = 1 << 20
 
 
-def row(start: int, length: int, size: int, kind: int | None, src: int | None, dst: int | None, **more: Any) -> Row:
+def row(
+    start: int, length: int, size: int, kind: int | None, src: int | None, dst: int | None, **more: Any
+) -> Row:
     base: Row = {
-        "start_ns": start, "end_ns": start + length, "device": 0, "stream": 7, "global_pid": 3 << 24,
-        "correlation": 0, "bytes": size, "kind": kind, "src_memory": src, "dst_memory": dst, "um_cause": None,
+        "start_ns": start,
+        "end_ns": start + length,
+        "device": 0,
+        "stream": 7,
+        "global_pid": 3 << 24,
+        "correlation": 0,
+        "bytes": size,
+        "kind": kind,
+        "src_memory": src,
+        "dst_memory": dst,
+        "um_cause": None,
         "address": None,
     }
     return base | more
@@ -29,14 +40,30 @@ drawn = st.builds(
     lambda start, length, size, kind, src, dst, cause, device: row(
         start, length, size, kind, src, dst, um_cause=cause, device=device
     ),
-    st.integers(-50, 50), st.integers(0, 9), st.integers(0, 4), st.sampled_from([None, 1, 2, 3, 8, 10, 11, 12, 13]),
-    memory, memory, st.sampled_from([None, 1, 2, 3]), st.integers(0, 1),
+    st.integers(-50, 50),
+    st.integers(0, 9),
+    st.integers(0, 4),
+    st.sampled_from([None, 1, 2, 3, 8, 10, 11, 12, 13]),
+    memory,
+    memory,
+    st.sampled_from([None, 1, 2, 3]),
+    st.integers(0, 1),
 )
 KINDS = {
-    "htod": {1}, "dtoh": {2}, "dtod": {8}, "all": set(range(1, 11)), "um_any": {11, 12, 13}, "um_htod": {11},
+    "htod": {1},
+    "dtoh": {2},
+    "dtod": {8},
+    "all": set(range(1, 11)),
+    "um_any": {11, 12, 13},
+    "um_htod": {11},
     "um_dtoh": {12},
 }
-CAUSES = {"any": {None, 1, 2, 3}, "prefetch": {1}, "fault": {2}, "speculative": {3}}
+CAUSES: dict[str, set[int | None]] = {
+    "any": {None, 1, 2, 3},
+    "prefetch": {1},
+    "fault": {2},
+    "speculative": {3},
+}
 
 
 def expected(rows: list[Row], kind: str, size: int, cause: str) -> dict[tuple[int, int], CopyTotal]:
@@ -56,7 +83,11 @@ def expected(rows: list[Row], kind: str, size: int, cause: str) -> dict[tuple[in
 
 
 @given(
-    st.lists(drawn, max_size=30), cuts, st.integers(0, 30), st.sampled_from(sorted(KINDS)), st.sampled_from([0, 2]),
+    st.lists(drawn, max_size=30),
+    cuts,
+    st.integers(0, 30),
+    st.sampled_from(sorted(KINDS)),
+    st.sampled_from([0, 2]),
     st.sampled_from(sorted(CAUSES)),
 )
 def test_totals_are_those_of_a_loop(
@@ -101,7 +132,8 @@ moves = st.builds(
     lambda kind, cause, address, pid: row(
         0, 1, 4096, kind, 7, 7, um_cause=cause, address=address, global_pid=pid << 24
     ),
-    st.sampled_from([1, 11, 11, 11, 12]), st.sampled_from([1, 2]),
+    st.sampled_from([1, 11, 11, 11, 12]),
+    st.sampled_from([1, 2]),
     st.one_of(st.none(), st.integers(0, 3).flatmap(lambda g: st.integers(g << 21, (g << 21) + 2**21 - 1))),
     st.integers(3, 4),
 )

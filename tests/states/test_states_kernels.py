@@ -18,14 +18,26 @@ TEXTS = {1: "f1", 2: "f2", 3: "t1", 4: "s1", 5: "x1", 6: "b1"}
 
 def row(start: int, end: int, name: int | None, device: int, stream: int, pid: int, node: int | None) -> Row:
     return {
-        "start_ns": start, "end_ns": end, "device": device, "stream": stream, "context": 1,
-        "global_pid": pid << 24, "name_id": name, "correlation": start + 1000, "graph_node": node,
+        "start_ns": start,
+        "end_ns": end,
+        "device": device,
+        "stream": stream,
+        "context": 1,
+        "global_pid": pid << 24,
+        "name_id": name,
+        "correlation": start + 1000,
+        "graph_node": node,
     }
 
 
 drawn = st.tuples(
-    st.integers(-50, 50), st.integers(-2, 9), st.sampled_from([None, 1, 2, 3, 4, 5, 6, 99]),
-    st.integers(0, 1), st.integers(7, 8), st.sampled_from([3, 4]), st.sampled_from([None, 0, 5]),
+    st.integers(-50, 50),
+    st.integers(-2, 9),
+    st.sampled_from([None, 1, 2, 3, 4, 5, 6, 99]),
+    st.integers(0, 1),
+    st.integers(7, 8),
+    st.sampled_from([3, 4]),
+    st.sampled_from([None, 0, 5]),
 )
 tables = st.lists(drawn, max_size=40).map(lambda rows: [row(s, s + d, *rest) for s, d, *rest in rows])
 
@@ -38,8 +50,13 @@ def totals_of(rows: list[Row]) -> dict[tuple[int, int, str], tuple[int, ...]]:
         out.setdefault(key, []).append((start, max(r["end_ns"] or 0, start)))
     return {
         key: (
-            len(v), sum(e - s for s, e in v), min(e - s for s, e in v), max(e - s for s, e in v),
-            min(s for s, _ in v), max(s for s, _ in v), max(e for _, e in v),
+            len(v),
+            sum(e - s for s, e in v),
+            min(e - s for s, e in v),
+            max(e - s for s, e in v),
+            min(s for s, _ in v),
+            max(s for s, _ in v),
+            max(e for _, e in v),
         )
         for key, v in out.items()
     }
@@ -48,7 +65,13 @@ def totals_of(rows: list[Row]) -> dict[tuple[int, int, str], tuple[int, ...]]:
 def shown(state: KernelTotals, names: Any) -> dict[tuple[int, int, str], tuple[int, ...]]:
     return {
         (pid, device, names.names[code]): (
-            t.count, t.sum_ns, t.min_ns, t.max_ns, t.first_start, t.last_start, t.last_end
+            t.count,
+            t.sum_ns,
+            t.min_ns,
+            t.max_ns,
+            t.first_start,
+            t.last_start,
+            t.last_end,
         )
         for (pid, device, code), t in state.totals.items()
     }
@@ -70,7 +93,9 @@ def test_totals_are_those_of_a_loop_in_any_chunking(rows: list[Row], at: list[in
 
 
 @given(tables, cuts, st.sampled_from(["", "f", "ft"]))
-def test_busy_time_is_the_set_of_moments_in_which_a_kernel_runs(rows: list[Row], at: list[int], letters: str) -> None:
+def test_busy_time_is_the_set_of_moments_in_which_a_kernel_runs(
+    rows: list[Row], at: list[int], letters: str
+) -> None:
     names = names_of(TEXTS)
     family = starting(names, letters) if letters else None
     state = feed(BusyIntervals("kernels", family), rows, at, names)
@@ -115,7 +140,9 @@ def naive_pairs(rows: list[Row], first: str, then: str, skip: str) -> dict[tuple
 
 def shown_pairs(state: Pairs) -> dict[tuple[int, int], list[int]]:
     return {
-        key: [m.firsts, m.first_ns, m.matched, m.then_ns, m.gap_ns] for key, m in state.matched.items() if m.firsts
+        key: [m.firsts, m.first_ns, m.matched, m.then_ns, m.gap_ns]
+        for key, m in state.matched.items()
+        if m.firsts
     }
 
 
@@ -155,7 +182,10 @@ def test_a_pair_is_seen_whatever_chunk_boundary_lies_between() -> None:
 def test_sites_are_the_longest_followers_and_claims_their_intervals() -> None:
     rows = []
     for i in range(30):
-        rows += [row(100 * i, 100 * i + 5, 1, 0, 7, 3, None), row(100 * i + 10, 100 * i + 11 + i, 3, 0, 7, 3, None)]
+        rows += [
+            row(100 * i, 100 * i + 5, 1, 0, 7, 3, None),
+            row(100 * i + 10, 100 * i + 11 + i, 3, 0, 7, 3, None),
+        ]
     names = names_of(TEXTS)
     state = feed(pairs_state(names, ("f", "t", "")), rows, [31, 32], names)
     matched = state.matched[(3, 0)]

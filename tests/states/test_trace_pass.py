@@ -26,7 +26,9 @@ def shuffled(folder: Path, seed: int | None) -> NsysExport:
     trace = Trace()
     rng = random.Random(1)
     for i in range(200):
-        trace.kernel(10 * i, 10 * i + rng.randrange(1, 9), rng.choice([GEMM, CAST, "x"]), corr=i, stream=i % 2)
+        trace.kernel(
+            10 * i, 10 * i + rng.randrange(1, 9), rng.choice([GEMM, CAST, "x"]), corr=i, stream=i % 2
+        )
     if seed is not None:
         random.Random(seed).shuffle(trace.tables[KERNEL])
     return NsysExport(trace.write(folder / f"s{seed}.sqlite"))
