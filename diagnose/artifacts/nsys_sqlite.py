@@ -34,9 +34,11 @@ class NsysExport:
         self.connection = sqlite_file.open_readonly(path)
         try:
             self.columns = sqlite_file.table_columns(self.connection)
-        except sqlite3.Error as error:
+        except sqlite_file.UNREADABLE as error:
             self.connection.close()
-            raise InputError(f"damaged SQLite file ({error})", where=str(path)) from error
+            raise InputError(
+                f"damaged SQLite file ({sqlite_file.reason(error)})", where=str(path)
+            ) from error
         if not is_export(set(self.columns)):
             self.connection.close()
             raise _not_an_export(path, set(self.columns))
@@ -50,8 +52,8 @@ class NsysExport:
         try:
             for row in self.connection.execute(sql, parameters):
                 out.append(row)  # noqa: PERF402 - keeps the rows read before a damaged page
-        except (sqlite3.Error, OverflowError) as error:
-            self._problem(f"a query failed half way ({error}); that part is unread")
+        except sqlite_file.UNREADABLE as error:
+            self._problem(f"a query failed half way ({sqlite_file.reason(error)}); that part is unread")
         return out
 
     def _problem(self, text: str) -> None:
@@ -122,9 +124,9 @@ class NsysExport:
                 lost += chunk.rows - placed.rows
                 if placed.rows:
                     yield placed
-        except (sqlite3.Error, OverflowError) as error:
+        except sqlite_file.UNREADABLE as error:
             self.broken.add(stream)
-            self._problem(f"table {layout.table} is unreadable ({error})")
+            self._problem(f"table {layout.table} is unreadable ({sqlite_file.reason(error)})")
         if lost:
             self._problem(f"{lost} rows of table {layout.table} have no start or end and were left out")
 

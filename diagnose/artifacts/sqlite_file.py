@@ -13,6 +13,10 @@ from diagnose.errors import InputError
 
 MAGIC = b"SQLite format 3\x00"
 
+# What a query on a damaged file raises: a record with a nonsensical length makes SQLite run out of memory,
+# and sqlite3 cannot decode a message that quotes a damaged name.
+UNREADABLE = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
+
 # Tables by which databases of other tools are recognised, to name them in the error.
 OTHER_DATABASES: tuple[tuple[str, str], ...] = (
     ("StringTable", "an nvprof / NVIDIA Visual Profiler database"),
@@ -24,6 +28,11 @@ OTHER_DATABASES: tuple[tuple[str, str], ...] = (
 
 def is_sqlite(head: bytes) -> bool:
     return head.startswith(MAGIC)
+
+
+def reason(error: BaseException) -> str:
+    """SQLite's own words, or what stands for them where it had none."""
+    return str(error) if isinstance(error, sqlite3.Error | OverflowError) else "its records make no sense"
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
@@ -53,10 +62,10 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA query_only = ON")
         # Python 3.11 has no way to switch extension loading on by accident: it is off by default.
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         connection.close()
         raise InputError(
-            f"damaged SQLite file ({error})",
+            f"damaged SQLite file ({reason(error)})",
             where=str(path),
             hint="copied while nsys was writing, or cut in transfer? Copy or export it again: "
             "nsys export --type sqlite --output NEW.sqlite REPORT.nsys-rep",

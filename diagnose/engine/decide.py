@@ -119,7 +119,8 @@ def severity(kind: str, verdict: Verdict, lost_ns: float | None, window_ns: floa
 
     Findings that cost something other than time have a floor, so that they reach the usual bar:
     wrong results high (probable: medium), memory medium (probable: low), a lost run that is only
-    probable high. Verdicts other than confirmed and probable are info.
+    probable high. A cost that could not be measured is not a low cost: confirmed is then medium.
+    Verdicts other than confirmed and probable are info.
     """
     if verdict not in ("confirmed", "probable"):
         return "info"
@@ -131,5 +132,6 @@ def severity(kind: str, verdict: Verdict, lost_ns: float | None, window_ns: floa
         "wrong_results": ("high", "medium"),
         "memory": ("medium", "low"),
     }
-    floor = floors[kind][verdict == "probable"] if kind in floors else "low"
+    unmeasured: tuple[Severity, Severity] = ("medium", "low") if lost_ns is None else ("low", "low")
+    floor = floors.get(kind, unmeasured)[verdict == "probable"]
     return order[min(order.index(measured), order.index(floor))]

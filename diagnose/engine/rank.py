@@ -19,6 +19,8 @@ else:
 
 Claim: TypeAlias = tuple[int | None, Times, Times]
 
+NEAR = 0.5  # judgement: at least half of the required steps hold or nearly hold
+
 
 def rank(findings: Sequence[Finding], claims: Mapping[int, Sequence[Claim]] | None = None) -> list[Finding]:
     """The findings in rank order: by measured loss, then verdict; those that are none come after.
@@ -59,7 +61,7 @@ def nearest_miss(findings: Iterable[Finding]) -> str:
     listed = list(findings)
     if any(f.is_finding for f in listed):
         return ""
-    near = [f for f in listed if f.verdict == "absent" and f.nearness > 0]
+    near = [f for f in listed if f.verdict == "absent" and f.nearness >= NEAR]
     if not near:
         return ""
     best = max(near, key=lambda f: f.nearness)
