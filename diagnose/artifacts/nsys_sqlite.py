@@ -6,7 +6,6 @@ they are never held whole. Small tables are read by `nsys_facts`.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -36,9 +35,7 @@ class NsysExport:
             self.columns = sqlite_file.table_columns(self.connection)
         except sqlite_file.UNREADABLE as error:
             self.connection.close()
-            raise InputError(
-                f"damaged SQLite file ({sqlite_file.reason(error)})", where=str(path)
-            ) from error
+            raise InputError(f"damaged SQLite file ({sqlite_file.reason(error)})", where=str(path)) from error
         if not is_export(set(self.columns)):
             self.connection.close()
             raise _not_an_export(path, set(self.columns))

@@ -335,3 +335,21 @@ def test_damaged_bytes_never_crash_the_reader(
             assert all(len(v) == chunk.rows and v.dtype == np.int64 for v in chunk.columns.values())
     export.kernel_names(range(400))
     export.close()
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), UnicodeDecodeError("utf-8", b"\xa5", 0, 1, "invalid start byte")]
+)
+def test_what_sqlite_raises_on_nonsense_is_no_crash(tmp_path: Path, error: Exception) -> None:
+    """A damaged length makes SQLite run out of memory; a damaged name cannot be decoded for its message."""
+    export = NsysExport(full().write(tmp_path / "t.sqlite"))
+    export.connection.close()
+
+    class Broken:
+        def execute(self, *_: Any) -> Any:
+            raise error
+
+    export.connection = Broken()  # type: ignore[assignment]
+    assert export.rows("SELECT 1") == [] and rows(export, "kernels") == []
+    assert export.broken == {"kernels"} and len(export.problems) == 2
+    assert all("make no sense" in problem for problem in export.problems)

@@ -221,3 +221,11 @@ def test_a_reduced_export_is_known_by_any_table_of_one(tmp_path: Path, table: st
     connection.execute(f"CREATE TABLE {table} (id INTEGER)")
     connection.close()
     NsysExport(path).close()
+
+
+def test_a_damaged_schema_with_undecodable_names_is_said_in_one_line(tmp_path: Path) -> None:
+    path = small().write(tmp_path / "t.sqlite")
+    content = path.read_bytes()
+    content = content.replace(b'CREATE TABLE "StringIds"', b'CRXATE TABLE "StringIds"')
+    path.write_bytes(content.replace(b"StringIds", b"\xa5" * 9))
+    assert "damaged SQLite file" in refusal(path)
