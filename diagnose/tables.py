@@ -158,6 +158,28 @@ TABLES: dict[str, dict[str, Column]] = {
         "cc": _c("text"),
         "memory_bytes": _c("int", "bytes"),
         "driver": _c("text", "", "driver version, e.g. 550.54.15"),
+        "part_number": _c("text", "", "GPU part number as printed; 20B5-893-A1 begins with the device id"),
+        "device_id": _c("text", "", "vendor:device, hex: 10de:20b5 is an A100 PCIe 80GB"),
+        "uuid_seen": _c("flag", "", "True: the artifact prints a UUID for it (which is not kept)"),
+        "mig": _c("flag", "", "MIG mode now; None where the GPU or the output has none"),
+        "mig_devices": _c("int", "", "MIG devices listed for it; None where the output lists none"),
+        "ecc": _c("flag", "", "ECC mode now"),
+        "driver_model": _c("text", "", "WDDM, TCC or MCDM on Windows"),
+    },
+    "lost_gpus": _PLACE
+    | {
+        "gpu": _c("int", "", "nvidia-smi index, when the text names it"),
+        "bus_id": _c("text"),
+        "text": _c("text", "", "what nvidia-smi prints in its place, cut to 240 characters"),
+    },
+    "gpu_readings": _PLACE
+    | {
+        "gpu": _c("int", "", "nvidia-smi index; None when the output does not tell it"),
+        "bus_id": _c("text"),
+        "time": _c("float", "s", "as in gpu_samples"),
+        "column": _c("text", "", "as in gpu_samples; also fb_total, fb_free, fb_reserved, pwr_limit, …"),
+        "value": _c("float", "", "one momentary reading, not a series; None when the cell was N/A"),
+        "unit": _c("text"),
     },
     "pcie_links": _PLACE
     | {
@@ -190,6 +212,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "gpu": _c("int"),
         "reason": _c("text", "", "sw_power_cap, hw_thermal_slowdown, … lower case with underscores"),
         "active": _c("flag"),
+        "bus_id": _c("text"),
+        "counter_us": _c("int", "us", "cumulative time of the reason; None when not printed"),
     },
     "clocks": _PLACE
     | {
@@ -197,6 +221,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "name": _c("text", "", "sm | memory | graphics"),
         "current_mhz": _c("float"),
         "max_mhz": _c("float"),
+        "bus_id": _c("text"),
     },
     "fabric": _PLACE
     | {
@@ -205,6 +230,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "status": _c("text"),
         "clique": _c("text"),
         "health": _c("text"),
+        "bus_id": _c("text"),
     },
     "gpu_processes": _PLACE
     | {
@@ -212,13 +238,41 @@ TABLES: dict[str, dict[str, Column]] = {
         "pid": _c("int"),
         "kind": _c("text", "", "C | G | C+G"),
         "memory_bytes": _c("int", "bytes"),
+        "bus_id": _c("text"),
+        "gpu_instance": _c("int", "", "MIG GPU instance id"),
+        "sm": _c("float", "%", "of pmon; None when the cell was -"),
+        "mem": _c("float", "%", "of pmon: memory controller, not memory filled"),
+        "time": _c("float", "s", "as in gpu_samples"),
+        "second": _c("float", "s", "as in gpu_samples"),
     },
     "nvlink_errors": _PLACE
     | {
         "gpu": _c("int"),
         "link": _c("int"),
-        "kind": _c("text", "", "replay | recovery | crc"),
-        "count": _c("int"),
+        "kind": _c("text", "", "replay | recovery | crc; NVLink 5: the printed name without Errors"),
+        "count": _c("int", "", "cumulative; None when the cell was N/A"),
+    },
+    "nvlink_remotes": _PLACE
+    | {
+        "gpu": _c("int"),
+        "link": _c("int"),
+        "remote_bus_id": _c("text", "", "device at the other end: a GPU or an NVSwitch"),
+        "remote_link": _c("int", "", "link number there; `nvlink -R` only"),
+    },
+    "nvlink_capabilities": _PLACE
+    | {
+        "gpu": _c("int"),
+        "link": _c("int"),
+        "name": _c("text", "", "p2p, p2p_atomics, system_memory_access, …; `link` is false on working links"),
+        "supported": _c("flag"),
+    },
+    "nvlink_old_counters": _PLACE
+    | {
+        "gpu": _c("int"),
+        "link": _c("int"),
+        "counter": _c("int", "", "0 or 1; counts nothing until it was configured: 0 is no evidence"),
+        "rx_kbytes": _c("int", "KBytes", "as printed"),
+        "tx_kbytes": _c("int", "KBytes", "as printed"),
     },
     "ib_ports": _PLACE
     | {

@@ -36,10 +36,12 @@ class DeviceRows:
         memory_bytes: int | None = None,
         driver: str | None = None,
         key: str = "",
+        **more: str | int | None,
     ) -> Row:
-        """Add a row, or give back the equal one that is already there."""
-        told: Row = {"gpu": gpu, "name": name, "bus_id": bus_id, "cc": cc, "memory_bytes": memory_bytes}
-        told["driver"] = driver
+        """Add a row, or give back the equal one that is already there. `more`: other columns of the table."""
+        told: Row = dict.fromkeys(c for c in TABLES["devices"] if c not in ("input", "line"))
+        told |= {"gpu": gpu, "name": name, "bus_id": bus_id, "cc": cc, "memory_bytes": memory_bytes}
+        told |= {"driver": driver} | more
         identity = (key, *told.values())
         row = self._seen.get(identity)
         if row is None:

@@ -5,7 +5,7 @@ This is the reader of logs, tracebacks and prose, and of the lines other readers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from diagnose.artifacts.base import Row, Section
 from diagnose.artifacts.unread import TextParsed
@@ -29,7 +29,12 @@ class LogReader:
 
 
 def matching_rows(
-    texts: Sequence[str], source: int, *, origin: str = "log", pid: int | None = None
+    texts: Sequence[str],
+    source: int,
+    *,
+    origin: str = "log",
+    pid: int | None = None,
+    without: Collection[str] = (),
 ) -> list[Row]:
     """`text_lines` rows of all lines that a pattern matches; `line` counts from 1 within `texts`.
 
@@ -47,7 +52,7 @@ def matching_rows(
             "origin": origin,
             "pid": pid,
         }
-        for at, pattern, value in match_lines(texts)
+        for at, pattern, value in match_lines(texts, without=without)
     ]
 
 

@@ -12,7 +12,8 @@ from diagnose.artifacts.dmon import DmonReader
 from diagnose.artifacts.log_text import LogReader
 from diagnose.artifacts.nvlink import NvlinkReader, number_snapshots
 from diagnose.artifacts.paste import clean, split
-from diagnose.artifacts.text_bytes import decode, looks_binary, read_text_bytes
+from diagnose.artifacts.big_text import is_big, read_big
+from diagnose.artifacts.text_bytes import HEAD_BYTES, UTF16, decode, looks_binary, read_text_bytes
 from diagnose.artifacts.topo import TopoP2pReader, TopoReader
 from diagnose.artifacts.unread import TextParsed
 
@@ -55,6 +56,11 @@ def read_text(path: Path, input_index: int) -> list[Parsed]:
     reader fails on gives a problem and the others go on. Raises InputError for a file that cannot be
     opened, is not a regular file, is binary, or holds more than 512 MiB of text.
     """
+    if path.is_file() and is_big(path):
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+        if not looks_binary(head) and not head.startswith(UTF16):
+            return read_big(path, input_index, read_sections)
     data, problems = read_text_bytes(path)
     parsed = read_sections(decode(data), input_index)
     parsed[0].problems[:0] = problems

@@ -18,18 +18,18 @@ HEAD_BYTES = 8192
 _GZIP_MAGIC = b"\x1f\x8b"
 _STEP = 1 << 20
 # PowerShell's `>` writes UTF-16 with a byte order mark.
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def looks_binary(head: bytes) -> bool:
     """True when the first bytes of a file hold a NUL (and no UTF-16 mark): not a text we can read."""
     head = head[:HEAD_BYTES]
-    return b"\0" in head and not head.startswith(_UTF16)
+    return b"\0" in head and not head.startswith(UTF16)
 
 
 def decode(data: bytes) -> str:
     """UTF-8 (UTF-16 where the file says so); bytes that are neither become U+FFFD, never an error."""
-    if data.startswith(_UTF16):
+    if data.startswith(UTF16):
         return data.decode("utf-16", errors="replace")
     return data.decode("utf-8", errors="replace")
 

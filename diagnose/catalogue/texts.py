@@ -6,7 +6,7 @@ over all lines first; only lines that hold one are tried against the patterns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -66,24 +66,25 @@ def _load() -> dict[str, Pattern]:
 PATTERNS: dict[str, Pattern] = _load()
 
 
-def match_lines(lines: Sequence[str]) -> list[Hit]:
+def match_lines(lines: Sequence[str], *, without: Collection[str] = ()) -> list[Hit]:
     """Every (line index, pattern id, number or None), in order of lines, then of the file of patterns.
 
     A line can hit several patterns. The number is in the pattern's `unit`; None when the pattern reads none
-    or the line does not state it.
+    or the line does not state it. Patterns in `without` are not looked for.
     """
     import polars as pl
 
     if not lines:
         return []
     text = pl.Series(lines, dtype=pl.String).str.slice(0, MAX_LINE)
-    words = [hint for pattern in PATTERNS.values() for hint in pattern.hints]
+    wanted = [pattern for pattern in PATTERNS.values() if pattern.id not in without]
+    words = [hint for pattern in wanted for hint in pattern.hints]
     places = text.str.contains_any(words, ascii_case_insensitive=True).arg_true()
     candidates = text.gather(places)
     if candidates.is_empty():
         return []
     hits: list[tuple[int, int, str, float | None]] = []
-    for order, pattern in enumerate(PATTERNS.values()):
+    for order, pattern in enumerate(wanted):
         found = candidates.str.contains(pattern.regex).arg_true()
         if found.is_empty():
             continue

@@ -46,9 +46,14 @@ def _reduce(m: Measurements, scope: Scope, column: str, how: str) -> Fact:
     found = _values(m, scope, column)
     if isinstance(found, Fact):
         return found
+    # A row of a long log stands for `count` samples between `low` and `high`.
     values = np.array([row["value"] for row in found], dtype=np.float64)
-    value = {"mean": values.mean(), "max": values.max(), "min": values.min(), "range": np.ptp(values)}[how]
-    return known(float(value), f"dmon, {len(values)} samples")
+    counts = np.array([row.get("count", 1) for row in found], dtype=np.float64)
+    high = max(row.get("high", row["value"]) for row in found)
+    low = min(row.get("low", row["value"]) for row in found)
+    mean = float((values * counts).sum() / counts.sum())
+    value = {"mean": mean, "max": high, "min": low, "range": high - low}[how]
+    return known(float(value), f"dmon, {int(counts.sum())} samples")
 
 
 @metric("number", READS, grains=BY_DEVICE)
@@ -79,7 +84,9 @@ def sample_range(m: Measurements, scope: Scope, *, column: str) -> Fact:
 def sample_count(m: Measurements, scope: Scope, *, column: str) -> Fact:
     """Number of values in a dmon column."""
     found = _values(m, scope, column)
-    return found if isinstance(found, Fact) else known(float(len(found)), "dmon")
+    if isinstance(found, Fact):
+        return found
+    return known(float(sum(row.get("count", 1) for row in found)), "dmon")
 
 
 @metric("number", READS, grains=BY_DEVICE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 
@@ -16,8 +16,9 @@ REFUSED = (
 )
 
 
-def fake(lines: Sequence[str]) -> list[tuple[int, str, float | None]]:
+def fake(lines: Sequence[str], *, without: Collection[str] = ()) -> list[tuple[int, str, float | None]]:
     """A pattern `number`: lines with "value=<n>"."""
+    assert not without
     return [(i, "number", float(ln.split("value=")[1])) for i, ln in enumerate(lines) if "value=" in ln]
 
 
