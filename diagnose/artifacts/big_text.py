@@ -1,7 +1,7 @@
 """Text files of many megabytes, read in blocks of whole lines so that memory stays flat.
 
-The first block says what the file is. A dmon log goes on as one (`dmon_blocks`); anything else goes on
-as a log: later blocks are run through the text patterns only, and a pattern that has hit `MAX_HITS` lines is not
+The first block says what the file is. A dmon log goes on as one (`dmon_blocks`); anything else goes
+on as a log: later blocks are run through the text patterns only, and a pattern that has hit `MAX_HITS` lines is not
 looked for any more.
 """
 
@@ -96,14 +96,16 @@ def _log(line: int, pieces: Iterator[str], source: int, problems: list[str]) -> 
     rows = []
     for piece in pieces:
         lines = piece.split("\n")
-        full = {pattern for pattern, count in kept.items() if count >= MAX_HITS}
-        for row in matching_rows(lines, source, without=full):
+        done = {pattern for pattern, count in kept.items() if count >= MAX_HITS}
+        for row in matching_rows(lines, source, without=done):
             pattern = str(row["pattern"])
             kept[pattern] = kept.get(pattern, 0) + 1
             if kept[pattern] <= MAX_HITS:
                 row["line"] += line
                 rows.append(row)
         line += len(lines) - 1
-    for pattern in sorted(p for p, count in kept.items() if count >= MAX_HITS):
-        problems.append(f"more than {MAX_HITS} lines match {pattern}: the rest of them was not looked for")
+    full = sorted(pattern for pattern, count in kept.items() if count >= MAX_HITS)
+    problems += [
+        f"more than {MAX_HITS} lines match {name}: the rest of them was not looked for" for name in full
+    ]
     return Parsed("log", {"text_lines": rows} if rows else {}, problems, line)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from diagnose.artifacts import other_text as other
 from diagnose.artifacts.base import Line, Parsed, Section, TextReader
+from diagnose.artifacts.big_text import is_big, read_big
 from diagnose.artifacts.dmon import DmonReader
 from diagnose.artifacts.log_text import LogReader
 from diagnose.artifacts.nvlink import NvlinkReader, number_snapshots
 from diagnose.artifacts.paste import clean, split
-from diagnose.artifacts.big_text import is_big, read_big
 from diagnose.artifacts.text_bytes import HEAD_BYTES, UTF16, decode, looks_binary, read_text_bytes
 from diagnose.artifacts.topo import TopoP2pReader, TopoReader
 from diagnose.artifacts.unread import TextParsed
