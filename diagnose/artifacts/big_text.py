@@ -1,8 +1,8 @@
 """Text files of many megabytes, read in blocks of whole lines so that memory stays flat.
 
 The first block says what the file is. A dmon log goes on as one (`dmon_blocks`); anything else goes
-on as a log: later blocks are run through the text patterns only, and a pattern that has hit `MAX_HITS` lines is not
-looked for any more.
+on as a log: later blocks are run through the text patterns only, and a pattern that has hit
+`MAX_HITS` lines is not looked for any more.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def blocks(path: Path, problems: list[str]) -> Iterator[str]:
         rest, total = b"", 0
         while True:
             try:
-                piece = stream.read1(BLOCK)  # type: ignore[attr-defined]
+                piece = stream.read1(BLOCK)
             except (EOFError, zlib.error, gzip.BadGzipFile):
                 problems.append("the gzip file is damaged or cut: only its first part was read")
                 break

@@ -200,7 +200,7 @@ def _single_blanks(raw: NDArray[np.uint8]) -> bytes:
     raw = raw[first]
     blank = (raw <= 32) & (raw != 10)
     raw = np.where(blank, np.uint8(32), raw)
-    return raw[~(blank & np.concatenate((raw[1:] == 10, [True])))].tobytes()
+    return bytes(raw[~(blank & np.concatenate((raw[1:] == 10, [True])))].tobytes())
 
 
 def _floats(cells: pl.DataFrame, position: int) -> Floats:

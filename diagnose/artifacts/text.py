@@ -11,8 +11,16 @@ from diagnose.artifacts.base import Line, Parsed, Section, TextReader
 from diagnose.artifacts.big_text import is_big, read_big
 from diagnose.artifacts.dmon import DmonReader
 from diagnose.artifacts.log_text import LogReader
-from diagnose.artifacts.nvlink import NvlinkReader, number_snapshots
+from diagnose.artifacts.nvlink import number_snapshots
+from diagnose.artifacts.nvlink_more import NvlinkFormsReader
 from diagnose.artifacts.paste import clean, split
+from diagnose.artifacts.pmon import PmonReader
+from diagnose.artifacts.proc_information import ProcReader
+from diagnose.artifacts.query_gpu import QueryReader
+from diagnose.artifacts.smi_list import SmiListReader
+from diagnose.artifacts.smi_q import SmiQReader
+from diagnose.artifacts.smi_table import SmiTableReader
+from diagnose.artifacts.smi_xml import SmiXmlReader
 from diagnose.artifacts.text_bytes import HEAD_BYTES, UTF16, decode, looks_binary, read_text_bytes
 from diagnose.artifacts.topo import TopoP2pReader, TopoReader
 from diagnose.artifacts.unread import TextParsed
@@ -23,19 +31,19 @@ LOG = LogReader()
 
 # In sniff order: the first whose test holds reads the section. LOG takes every text.
 READERS: tuple[TextReader, ...] = (
-    other.XML,
-    other.SMI_Q,
-    other.SMI_TABLE,
+    SmiXmlReader(),
+    SmiQReader(),
+    SmiTableReader(),
     DmonReader(),
-    other.PMON,
+    PmonReader(),
     TopoP2pReader(),
     TopoReader(),
-    NvlinkReader(),
-    other.SMI_L,
-    other.QUERY_GPU,
+    NvlinkFormsReader(),
+    SmiListReader(),
+    QueryReader(),
     other.IB,
     other.LSPCI,
-    other.PROC,
+    ProcReader(),
     other.DMESG,
     other.NCCL,
     other.VERSIONS,

@@ -29,7 +29,7 @@ def identities(m: Measurements, scope: Scope) -> list[Identity]:
     chosen = [row for row in traced if row["device"] in used] if used else traced
     if chosen or (traced and used):
         return [Identity(r["name"], r["cc"] or "", r["memory_bytes"], "trace") for r in chosen]
-    rows = m.rows("devices")
+    rows = [row for row in m.rows("devices") if row["name"] or row["cc"]]
     if scope.device is not None:
         named = {r["name"] for r in rows if r["name"]}
         # Without a trace record the ordinal is not the nvidia-smi index; equal names settle it.
