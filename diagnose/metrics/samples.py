@@ -49,8 +49,8 @@ def _reduce(m: Measurements, scope: Scope, column: str, how: str) -> Fact:
     # A row of a long log stands for `count` samples between `low` and `high`.
     values = np.array([row["value"] for row in found], dtype=np.float64)
     counts = np.array([row.get("count", 1) for row in found], dtype=np.float64)
-    high = max(float(row.get("high", row["value"])) for row in found)
-    low = min(float(row.get("low", row["value"])) for row in found)
+    high = max(float(row["high"] if "high" in row else row["value"]) for row in found)
+    low = min(float(row["low"] if "low" in row else row["value"]) for row in found)
     mean = float((values * counts).sum() / counts.sum())
     value = {"mean": mean, "max": high, "min": low, "range": high - low}[how]
     return known(float(value), f"dmon, {int(counts.sum())} samples")

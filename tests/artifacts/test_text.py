@@ -71,7 +71,7 @@ def test_cut_gzip_gives_its_first_part(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"abc\0def", "binary content"),
-        (gzip.compress(b"a\0b"), "binary content"),
+        (gzip.compress(b"a\0b", mtime=0), "binary content"),
         (b"\x1f\x8bnonsense", "damaged gzip"),
     ],
 )
