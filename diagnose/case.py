@@ -251,7 +251,7 @@ def cut_samples(case: Case, window: tuple[int, int] | None) -> None:
     facts = case.facts
     if not case.tables.get("clock") or window is None or facts.epoch_ns is None or facts.utc_offset_s is None:
         return
-    origin = (facts.epoch_ns - facts.session_start_ns) / 1e9 + facts.utc_offset_s
+    origin = facts.epoch_ns / 1e9 + facts.utc_offset_s
     low, high = origin + window[0] / 1e9 - 1.0, origin + window[1] / 1e9 + 1.0
     inside = 0
     for row in case.tables["gpu_samples"]:

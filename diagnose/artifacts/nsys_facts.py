@@ -22,7 +22,6 @@ class TraceFacts:
     driver: str = ""
     cuda_driver: str = ""
     epoch_ns: int | None = None
-    session_start_ns: int = 0
     utc_offset_s: int | None = None
     capture: list[tuple[str, str]] = field(default_factory=list)
     wsl: bool = False
@@ -82,10 +81,6 @@ def _clock(export: NsysExport, facts: TraceFacts) -> None:
         if rows and isinstance(rows[0][0], int):
             facts.epoch_ns = rows[0][0]
             facts.utc_offset_s = _offset(rows[0][1], rows[0][2])
-    if export.has("ANALYSIS_DETAILS", "startTime"):
-        rows = export.rows("SELECT startTime FROM ANALYSIS_DETAILS LIMIT 1")
-        if rows and isinstance(rows[0][0], int):
-            facts.session_start_ns = rows[0][0]
 
 
 def _offset(utc: object, local: object) -> int | None:
@@ -108,11 +103,15 @@ def _moment(text: str) -> datetime | None:
 
 
 def moment_of(facts: TraceFacts, time_ns: int) -> datetime | None:
-    """Wall clock (UTC) of a time of the trace, None when the export has no session epoch."""
+    """Wall clock (UTC) of a time of the trace, None when the export has no session epoch.
+
+    The event clock counts from the session start that `utcEpochNs` names: diagnostics of real exports
+    put "Profiling has started" at 0. `ANALYSIS_DETAILS.startTime` is on another clock.
+    """
     if facts.epoch_ns is None:
         return None
     try:
-        since = timedelta(microseconds=(facts.epoch_ns + time_ns - facts.session_start_ns) / 1000)
+        since = timedelta(microseconds=(facts.epoch_ns + time_ns) / 1000)
         return datetime(1970, 1, 1, tzinfo=UTC) + since
     except OverflowError:
         return None

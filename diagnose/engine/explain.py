@@ -54,7 +54,7 @@ def reason(
             return f"{failed[0]} does not hold: {_measured(judged, failed[0], holds=False)}"
     counted = [s for s in steps.values() if s.role in _DECIDING]
     holding = sum(s.holds is True for s in counted)
-    text = f"{holding} of {len(counted)} required steps hold"
+    text = f"{holding} of {len(counted)} gate, cause and effect steps hold"
     return text + (f"; lowered because {' and '.join(decision.caps)}" if decision.caps else "")
 
 

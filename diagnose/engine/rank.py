@@ -68,7 +68,8 @@ def nearest_miss(findings: Iterable[Finding]) -> str:
     counted = [s for s in best.steps if s.role in ("gate", "cause", "effect")]
     holding = sum(s.holds is True for s in counted)
     why = best.flips[0] if best.flips else best.reason
-    return f"{best.signature} ({best.scope.label}): {holding} of {len(counted)} required steps hold; {why}"
+    holds = f"{holding} of {len(counted)} gate, cause and effect steps hold"
+    return f"{best.signature} ({best.scope.label}): {holds}; {why}"
 
 
 def _key(finding: Finding) -> tuple[float, int, int, str, str]:

@@ -54,7 +54,10 @@ def _formatted(value: Scalar, spec: str, unit: str) -> str:
         return show(value, unit)
     if not spec.endswith(("f", "g", "e", "%")) and "." not in spec and float(value).is_integer():
         return format(int(value), spec)
-    return format(float(value), spec)
+    text = format(float(value), spec)
+    if spec.endswith("%") and 0 < value < 1 and text == format(1.0, spec):
+        return ">99%" if "." not in spec or ".0" in spec else f">{0.999:.1%}"  # not all of it
+    return text
 
 
 def show(value: Scalar, unit: str) -> str:

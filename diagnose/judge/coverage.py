@@ -50,12 +50,15 @@ def coverage(case: Case, m: Measurements) -> list[CoverageNote]:
         out.append(
             _note("the export carries no schema version; it was read by the tables and columns it has")
         )
-    held = [f"{m.trace.rows[t]:,} {t.replace('_', ' ')}" for t in TABLES if m.trace.rows.get(t)]
+    words = {"copies": "copies and managed-memory moves"}
+    held = [
+        f"{m.trace.rows[t]:,} {words.get(t, t.replace('_', ' '))}" for t in TABLES if m.trace.rows.get(t)
+    ]
     out.append(_note("the trace holds " + (", ".join(held) or "no CUDA activity at all")))
     if not held:
         out.append(_warning("nothing was traced: this is not the same as a healthy run", "kernels"))
     out += _blind(case, m) + _limits(m) + _graphs(m) + _diagnostics(case, m)
-    out += _overhead(case.export, m.window_ns)
+    out += _overhead(case.export, m.window)
     if m.trace.resorted:
         out.append(_note(f"rows of {', '.join(m.trace.resorted)} were not in start order and were sorted"))
     return out
@@ -139,8 +142,11 @@ def _diagnostics(case: Case, m: Measurements) -> list[CoverageNote]:
     ]
 
 
-def overhead_share(export: NsysExport, window_ns: int) -> float | None:
-    """Profiler's own time (union over threads) over the window; None when it was not recorded."""
+def overhead_share(export: NsysExport, window: tuple[int, int] | None) -> float | None:
+    """Profiler's own time inside the window (union over threads) over it; None when not recorded.
+
+    Most of that time lies before the first CUDA call and does not count.
+    """
     sets = []
     for table in ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"):
         if not export.has(table, "start", "end"):
@@ -155,13 +161,15 @@ def overhead_share(export: NsysExport, window_ns: int) -> float | None:
             [(a, b) for a, b in rows if isinstance(a, int) and isinstance(b, int)], dtype=np.int64
         ).reshape(-1, 2)
         sets.append(intervals.union(times[:, 0], times[:, 1]))
-    if not sets or window_ns <= 0:
+    if not sets or window is None or window[1] <= window[0]:
         return None
-    return intervals.join(sets).covered_ns / window_ns
+    begin, end = (np.array([t], dtype=np.int64) for t in window)
+    whole = intervals.Intervals(begin, end)
+    return intervals.overlap_ns(intervals.join(sets), whole) / (window[1] - window[0])
 
 
-def _overhead(export: NsysExport, window_ns: int) -> list[CoverageNote]:
-    share = overhead_share(export, window_ns)
+def _overhead(export: NsysExport, window: tuple[int, int] | None) -> list[CoverageNote]:
+    share = overhead_share(export, window)
     if share is None or share < NOTABLE:
         return []
     text = f"the profiler's own work takes {share:.0%} of the window"

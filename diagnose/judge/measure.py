@@ -84,8 +84,14 @@ def facts_of(m: Measurements, signature: Signature, scope: Scope) -> dict[str, F
         key = ("fact", call.metric, place, tuple(sorted(call.params.items())))
         if key not in m.cache:
             m.cache[key] = metric.function(m, place, **call.params)
-        out[name] = replace(m.cache[key], name=name)
+        out[name] = replace(m.cache[key], name=name, metric=shown_call(call))
     return out
+
+
+def shown_call(call: Call) -> str:
+    """The metric with the parameters given: `um_bytes(cause=prefetch, kind=htod)`."""
+    given = ", ".join(f"{name}={value}" for name, value in sorted(call.params.items()))
+    return f"{call.metric}({given})" if given else call.metric
 
 
 def scope_ref(m: Measurements, grain: Grain, scope: Scope) -> ScopeRef:

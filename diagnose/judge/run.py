@@ -138,7 +138,7 @@ def _decided(finding: Finding) -> bool:
 def _context(case: Case, m: Measurements) -> Context:
     reasons = []
     if m.trace is not None:
-        share = overhead_share(m.trace.export, m.window_ns)
+        share = overhead_share(m.trace.export, m.window)
         if share is not None and share >= CONTAMINATED:
             reasons.append(f"the profiler's own work takes {share:.0%} of the window")
     del case
@@ -220,7 +220,7 @@ def _trace_info(case: Case, m: Measurements) -> TraceInfo | None:
     named = {d.device for d in devices}
     devices += [Device(d, "", used=True) for d in m.devices_used if d not in named]
     return TraceInfo(
-        product=case.facts.product,
+        product=f"Nsight Systems {case.facts.product}" if case.facts.product else "",
         schema_version=case.facts.schema_version,
         window_start_ns=start,
         window_end_ns=m.window[1] if m.window else None,

@@ -162,14 +162,16 @@ def pool_timeline(m: Measurements, scope: Scope, limit: int) -> list[ExhibitRow]
     times, size, used = pool.series()
     if not len(times):
         return []
-    picked = np.unique(np.linspace(0, len(times) - 1, max(limit, 2)).astype(int))
+    evenly = np.linspace(0, len(times) - 1, max(limit - 1, 2)).astype(int)
+    picked = np.unique(np.concatenate((evenly, [int(np.argmax(size))])))
+    mean = "" if pool.kept else " (means around this moment)"
     return [
         ExhibitRow(
             start_ns=int(times[i]),
             duration_ns=0,
             name="pool size",
             pid=pid if pid >= 0 else None,
-            detail=f"{int(size[i]):,} bytes reserved, {int(used[i]):,} in use",
+            detail=f"{int(size[i]):,} bytes reserved, {int(used[i]):,} in use{mean}",
         )
         for i in picked
     ]

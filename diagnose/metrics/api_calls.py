@@ -108,7 +108,9 @@ def api_wall_share(m: Measurements, scope: Scope, *, group: str) -> Fact:
         return doubt
     tid, time = best
     steady = m.steady_ns(pid_of(tid))
-    return ratio(float(time), float(steady), _source(scope, f"thread {tid & 0xFFFFFF}"), "ns")
+    left_out = m.window_ns - steady
+    place = f"thread {tid & 0xFFFFFF}, window without the longest call before any work ({left_out:,} ns)"
+    return ratio(float(time), float(steady), _source(scope, place), "ns")
 
 
 @metric("ratio", READS, grains=BY_PROCESS, wants=want_group, choices=GROUPS)

@@ -244,7 +244,7 @@ def capture_item(missing: str, command: str, note: str) -> Item:
 
 
 def _rule_out(r: RuleOut) -> Item:
-    word = {None: "not checked: ", False: "not so: ", True: "holds: "}[r.holds]
+    word = {None: "not checked: ", False: "does not apply: ", True: "holds: "}[r.holds]
     tail: list[str] = []
     if r.see:
         tail.append(f"see {visible(r.see)}")
@@ -253,4 +253,6 @@ def _rule_out(r: RuleOut) -> Item:
     if r.holds is None and r.if_unknown == "cap":
         tail.append("so the verdict is at most probable")
     note = f" ({'; '.join(tail)})" if tail else ""
-    return Item((word + prose(r.says) + note,), mark="unknown" if r.holds is None else "")
+    # A look-alike that does not hold is named, not told: its sentence states the opposite of the fact.
+    text = visible(r.id.replace("_", " ")) if r.holds is False else prose(r.says)
+    return Item((word + text + note,), mark="unknown" if r.holds is None else "")

@@ -98,6 +98,7 @@ def factor(value: float) -> str:
 
 def is_share(metric: str, value: Scalar, limits: tuple[float, ...] = ()) -> bool:
     """Whether a value of unit `ratio` reads as percent: a share by name, or nothing above one."""
+    metric = metric.partition("(")[0]
     if metric.endswith("share"):
         return True
     if any(word in metric for word in ("_per_", "growth", "p99")):

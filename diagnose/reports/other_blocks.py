@@ -64,7 +64,8 @@ def trace_line(trace: TraceInfo) -> str:
         parts.append(numbers.duration(trace.window_ns))
     used = [d for d in trace.devices if d.used] or list(trace.devices)
     names = dict.fromkeys(d.name for d in used)
-    parts += [f"{sum(d.name == name for d in used)} × {_label(name)}" for name in names]
+    unnamed = "GPU of unknown name"
+    parts += [f"{sum(d.name == name for d in used)} × {_label(name) or unnamed}" for name in names]
     if trace.kernels is not None:
         parts.append(f"{numbers.count(trace.kernels)} kernels")
     return " · ".join(p for p in parts if p)

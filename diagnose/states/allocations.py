@@ -8,7 +8,7 @@ import numpy as np
 
 from diagnose.artifacts.chunks import Ints
 from diagnose.states.base import Batch
-from diagnose.states.buckets import Buckets
+from diagnose.states.buckets import EXACT, Buckets
 
 DEVICE_MEMORY = 2  # memKind; 1 is pinned host memory, which is not on the GPU
 
@@ -24,17 +24,34 @@ class Pool:
     newest: tuple[int, int, int] = (-(2**63), 0, 0)  # (time, size, used)
     peak: tuple[int, int, int] = (-1, 0, 0)  # (largest size, minus the first time it had it, used)
     threshold: int | None = None
+    # The rows themselves while they are few: sizes are then exact, else means of a time bucket.
+    kept: list[tuple[Ints, Ints, Ints]] | None = field(default_factory=list)
+    held: int = 0
+
+    def keep(self, start: Ints, size: Ints, used: Ints) -> None:
+        self.held += len(start)
+        if self.kept is not None:
+            self.kept.append((start, size, used))
+            self.kept = self.kept if self.held <= EXACT else None
 
     def merge(self, other: Pool) -> None:
         for mine, theirs in ((self.rows, other.rows), (self.size, other.size), (self.used, other.used)):
             mine.merge(theirs)
+        if other.kept is None:
+            self.kept = None
+        for part in other.kept or []:
+            self.keep(*part)
         self.first = min(self.first, other.first)
         self.newest = max(self.newest, other.newest)
         self.peak = max(self.peak, other.peak)
         self.threshold = other.threshold if self.threshold is None else self.threshold
 
     def series(self) -> tuple[Ints, Ints, Ints]:
-        """(time ns, mean size, mean used) of the buckets that hold rows."""
+        """(time ns, size, used) of each row, or means of the time buckets when rows are many."""
+        if self.kept:
+            start, size, used = (np.concatenate(parts) for parts in zip(*self.kept, strict=True))
+            order = np.argsort(start, kind="stable")
+            return start[order], size[order], used[order]
         held = np.flatnonzero(self.rows.sums)
         count = self.rows.sums[held]
         times = (self.rows.origin or 0) + held * self.rows.width_ns
@@ -103,6 +120,7 @@ class Pools:
         pool.rows.add(start, np.ones(len(start), dtype=np.int64))
         pool.size.add(start, size)
         pool.used.add(start, used)
+        pool.keep(start, size, used)
         pool.first = min(pool.first, int(start.min()))
         last = int(np.lexsort((np.arange(len(start)), start))[-1])
         pool.newest = max(pool.newest, (int(start[last]), int(size[last]), int(used[last])))

@@ -243,11 +243,11 @@ def test_the_offset_of_local_time_is_told_by_both_texts(tmp_path: Path) -> None:
 
 
 def test_times_count_from_the_start_of_the_session(tmp_path: Path) -> None:
-    facts = clock(tmp_path, None, None, start=250)
-    assert facts.session_start_ns == 250
+    # startTime is on another clock and must not move the events.
+    facts = clock(tmp_path, None, None, start=9_254_202_000_000_000)
     # 1,700,000,000 s after 1970 is 2023-11-14 22:13:20 UTC.
-    assert moment_of(facts, 250) == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
-    assert moment_of(facts, 2_000_000_250) == datetime(2023, 11, 14, 22, 13, 22, tzinfo=UTC)
+    assert moment_of(facts, 0) == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert moment_of(facts, 2_000_000_000) == datetime(2023, 11, 14, 22, 13, 22, tzinfo=UTC)
     assert moment_of(facts, 2**63 - 1) is not None
     assert moment_of(TraceFacts(), 0) is None
     assert moment_of(TraceFacts(epoch_ns=2**62), 2**80) is None

@@ -44,7 +44,7 @@ def judge(make: Any) -> Judge:
 def test_confirmed(judge: Judge) -> None:
     finding = judge()
     assert (finding.verdict, finding.severity, finding.variant) == ("confirmed", "high", "")
-    assert finding.reason == "4 of 4 required steps hold"
+    assert finding.reason == "4 of 4 gate, cause and effect steps hold"
     assert [s.holds for s in finding.steps] == [True] * 5
     assert [r.holds for r in finding.rule_outs] == [False, False]
     assert finding.missing == () and finding.captures == ()
@@ -89,7 +89,10 @@ def test_a_false_identity_gate_is_absent(judge: Judge) -> None:
 def test_an_unknown_identity_gate_counts_as_true_and_caps(judge: Judge) -> None:
     finding = judge(cc=None, context={"tables_present": ALL - {"devices"}})
     assert (finding.verdict, finding.variant) == ("probable", "")
-    assert finding.reason == "3 of 4 required steps hold; lowered because new_device could not be checked"
+    assert (
+        finding.reason
+        == "3 of 4 gate, cause and effect steps hold; lowered because new_device could not be checked"
+    )
     assert finding.missing == ("devices",)
     assert finding.steps[1].holds is None and finding.steps[1].missing == ("devices",)
 
@@ -203,7 +206,8 @@ def test_length_gate_false_ignores_a_short_window(judge: Judge) -> None:
 def test_caps_are_said(judge: Judge) -> None:
     finding = judge(context={**SHORT, "overhead_ratio": 0.2}, kind=None)
     assert finding.reason == (
-        "4 of 4 required steps hold; lowered because profiler overhead takes 20% of the window and "
+        "4 of 4 gate, cause and effect steps hold; lowered because profiler overhead takes 20% "
+        "of the window and "
         "the window is short and the look-alike plums could not be checked"
     )
     assert "the look-alike plums was not checked: kind is unknown (not measured)" in finding.flips

@@ -232,7 +232,7 @@ def test_nearest_miss() -> None:
         scope=ScopeRef("device", 0, "T4"),
     )
     quiet = [finding("far", "absent", nearness=0.1), near, finding("ruled", "ruled_out", nearness=1.0)]
-    line = "near (GPU 0 T4): 1 of 2 required steps hold; two: x is 9%, asked at least 15%"
+    line = "near (GPU 0 T4): 1 of 2 gate, cause and effect steps hold; two: x is 9%, asked at least 15%"
     assert nearest_miss(quiet) == line
     assert nearest_miss([*quiet, finding("yes", "probable")]) == ""
     assert nearest_miss([finding("zero", "absent")]) == "" and nearest_miss([]) == ""

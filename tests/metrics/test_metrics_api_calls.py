@@ -46,7 +46,8 @@ def test_wall_share_is_of_one_thread_and_leaves_context_creation_out(two_threads
     # W = 0 … 1000, context 200 → 800. The busiest thread in sync is 2: 350.
     assert two_threads.value("api_wall_share", P100, group="sync") == pytest.approx(350 / 800)
     fact = two_threads.fact("api_wall_share", group="sync")
-    assert (fact.numerator, fact.denominator, fact.source) == (350, 800, "api_calls, all processes, thread 2")
+    source = "api_calls, all processes, thread 2, window without the longest call before any work (200 ns)"
+    assert (fact.numerator, fact.denominator, fact.source) == (350, 800, source)
     assert two_threads.value("api_wall_share", P200, group="sync") == 0.0
 
 
