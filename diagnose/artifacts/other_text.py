@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from diagnose.artifacts import identity
-from diagnose.artifacts.base import Line, Row, Section
-from diagnose.artifacts.gpu_lines import gpu_line
+from diagnose.artifacts.base import Row, Section
 from diagnose.artifacts.unread import TextParsed
 
 _SAMPLE = 2000
@@ -56,7 +55,7 @@ class OtherReader:
     what: str
     test: Callable[[Section], bool]
     devices: Callable[[Section], list[Row]] = _nothing
-    complete: bool = False  # True: the identity is all there is in it
+    by_patterns: bool = False  # True: the text patterns read what signatures ask of it
 
     def sniff(self, section: Section) -> bool:
         return self.test(section)
@@ -65,14 +64,10 @@ class OtherReader:
         rows = self.devices(section)
         tables = {"devices": rows} if rows else {}
         problems = []
-        unread = [line for line in section.lines if not self._is_read(line)]
-        if not self.complete:
+        if not self.by_patterns:
             number = section.lines[0].number if section.lines else 1
             problems.append(f"line {number}: {self.what}: {_NOT_READ}")
-        return TextParsed(self.kind, tables, problems, len(rows), unread)
-
-    def _is_read(self, line: Line) -> bool:
-        return self.complete and gpu_line(line.text) is not None
+        return TextParsed(self.kind, tables, problems, len(rows), list(section.lines))
 
 
 _IB = (
@@ -93,5 +88,5 @@ _DMESG = r"NVRM: |^\[ *\d+\.\d{6}\] (?:pci|nvidia|NVRM|mlx5_core)|available PCIe
 IB = OtherReader("ib", "InfiniBand port output", _lines(_IB))
 LSPCI = OtherReader("lspci", "lspci", _lines(_LSPCI))
 DMESG = OtherReader("dmesg", "kernel log", _lines(_DMESG))
-NCCL = OtherReader("nccl", "NCCL or watchdog log", _lines(_NCCL))
+NCCL = OtherReader("nccl", "NCCL or watchdog log", _lines(_NCCL), by_patterns=True)
 VERSIONS = OtherReader("versions", "software versions", _lines(_VERSIONS), identity.from_gpu_lines)
